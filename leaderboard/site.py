@@ -26,12 +26,17 @@ from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard.names import file_name, method_href, record_files, record_href, records_href
 from leaderboard.pages import changes, front, tables, templates
 from leaderboard.pages.board import board_page, downloads
-from leaderboard.pages.evidence import FIGURES, ToldClaims, evidence_page, has_evidence
+from leaderboard.pages.evidence import (
+    FIGURES,
+    ToldClaims,
+    evidence_page,
+    has_evidence,
+    pairs_table,
+    papers_beside,
+)
+from leaderboard.pages.evidence import make_tables as published_tables
 from leaderboard.pages.method import method_page
-from leaderboard.pages.published import make_tables as published_tables
-from leaderboard.pages.published import pairs_table, papers_beside
-from leaderboard.pages.queries import QueriesLookedAt
-from leaderboard.pages.record import record_page
+from leaderboard.pages.record import QueriesLookedAt, record_page
 from leaderboard.rank.boards import RankedBoard, make_boards, number_rows
 from leaderboard.rank.costs import effort
 from leaderboard.rank.heatmap import heatmap

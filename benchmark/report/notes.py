@@ -214,11 +214,6 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
         )
     if len({record.dataset.fingerprint for record in records}) > 1:
         yield "Warning: these records were measured on different data (fingerprints differ)."
-    if unsealed := sorted(select.unsealed(records)):
-        yield (
-            f"Unsealed, so without a rank and never marked as the best: {', '.join(unsealed)} "
-            "(records of an older schema)."
-        )
     seeds = {record.seed for record in records}
     partly: list[Record] = []
     for method in dict.fromkeys(record.method for record in records):

@@ -25,19 +25,18 @@ RULE = (
     "interval and no verdict: another old model may turn the order round.",
     "A method that lacks the score, or one of those seeds, has no rank. What is missing never "
     "counts in anybody's favour.",
-    "Who is no better than doing without any method has no rank either: keeping the old model, and "
-    "where the gallery is backfilled, the new model alone and items in random order.",
+    "A method that does not beat doing without any is not ranked either: keeping the old model, "
+    "and where the gallery is backfilled, the new model alone and items in random order.",
     "Equal scores share a rank, and the next one is left out: 1, 2, 2, 4.",
     "Two methods are tied if the 95 % interval of their difference over the seeds that both have "
     "(Student's t) does not leave out zero.",
-    "Bounds, the independent model and controls have no rank. Published numbers never do. A method "
-    "with a record of an older schema, which has no seal, has none: nothing shows whether it was "
-    "edited. Nor has one with a record whose old model is not that of the others of its seed, by "
-    "the hash of its weights: a difference would hold that of two old models, too.",
+    "Bounds, the independent model and controls have no rank. Published numbers never do. Nor has "
+    "a method with a record whose old model is not that of the others of its seed, by the hash of "
+    "its weights: a difference would hold that of two old models, too.",
     "Classes that the new model saw in training and classes that it never saw have boards of their "
     "own; no rank, mean or recommendation mixes them.",
 )
-"""What a reader must know of the ranks, sentence by sentence."""
+"""The rule of the ranks for readers, sentence by sentence."""
 
 Values = Mapping[str, Mapping[int, float]]
 """Method -> seed -> score."""

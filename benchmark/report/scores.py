@@ -229,8 +229,7 @@ def bounds(records: Sequence[Record], keys: Sequence[str]) -> Iterator[MethodSco
     for name, kind, label, case, column in known:
         seeds: dict[int, Record] = {}
         # The independent model's own record also knows the intervals of its bounds.
-        order = sorted(records, key=lambda r: (r.seal is None, r.method != "independent"))
-        for record in order:
+        for record in sorted(records, key=lambda r: r.method != "independent"):
             if name in record.bounds:
                 seeds.setdefault(record.seed, record)
         if seeds:

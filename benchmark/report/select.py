@@ -45,18 +45,12 @@ def text_queries(records: Sequence[Record]) -> bool:
     return f"{names[0]}/{names[-1]}" in measured and f"{names[-1]}/{names[0]}" not in measured
 
 
-def unsealed(records: Iterable[Record]) -> set[str]:
-    """Methods with a record that no seal guards."""
-    return {record.method for record in records if record.seal is None}
-
-
 def unranked(records: Iterable[Record]) -> set[str]:
-    """Methods without a rank, which are never the best, though they have a score.
+    """Methods with a record of another old model than the others of its seed.
 
-    Those with a record that is unsealed, or of another old model than the others of its seed.
+    They have scores, but no rank, and are never the best.
     """
-    every = list(records)
-    return unsealed(every) | {record.method for record in of_another_old_model(every)}
+    return {record.method for record in of_another_old_model(list(records))}
 
 
 def self_case(records: Sequence[Record]) -> str:

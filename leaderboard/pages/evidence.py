@@ -1,4 +1,4 @@
-"""The page of evidence: claims of papers by our records, and the orders that transfer."""
+"""The pages of evidence: claims by our records, orders that transfer, and papers' numbers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,22 @@ from typing import Any
 from benchmark.errors import AbsentError, BenchError
 from benchmark.records.evidence import evidence_file
 from benchmark.records.files import StoredRecord, study_records
-from benchmark.records.published import Published
+from benchmark.records.published import Number, Published
 from benchmark.records.record import Record
+from benchmark.report import numbers
+from benchmark.report.effects import models_words
+from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
 from benchmark.studies.claims import Answer, answers, read_claims
 from benchmark.studies.claims import tables as claim_tables
 from benchmark.studies.claims.verdicts import LEAST_SEEDS
 from benchmark.studies.lengths import tables as length_tables
 from benchmark.studies.lengths.shares import Lengths, compare_lengths
-from benchmark.studies.transfer import Transfer, TransferRules, compare_all, read_rules
+from benchmark.studies.transfer import TransferRules, compare_all, read_rules
 from benchmark.studies.transfer import tables as transfer_tables
+from benchmark.studies.transfer.agreement import Agreement, agree, paper_tables
+from leaderboard.names import file_name
+from leaderboard.rank.boards import RankedBoard
+from leaderboard.rank.scenarios import KINDS
 from leaderboard.read.records import skip
 
 FIGURES = "assets/figures"
@@ -52,7 +59,6 @@ def evidence_page(
     found = answers(claims, [*records, *(each.record for each in asked_for)])
     rules = read_rules()
     compared = compare_all(records, published, rules)
-    figures = _figures(compared, rules)
     lengths = _lengths(stored, study_records(roots, "lengths", damaged.append), damaged.append)
     return {
         "lists": [
@@ -70,9 +76,9 @@ def evidence_page(
         "comparisons": claim_tables.lines_table(found),
         "transfer": transfer_tables.tables(compared, rules),
         "lengths": length_tables.tables(lengths),
-        "length_figures": (drawn := _length_figures(lengths)),
-        "transfer_figures": figures,
-        "figures": figures | drawn,
+        "length_figures": (kept := _figures("lengths", lengths)),
+        "transfer_figures": (orders := _figures("transfer", compared, rules)),
+        "figures": orders | kept,
         "told": _told(found),
         "skipped": [skip(error, roots) for error in damaged],
     }
@@ -122,21 +128,150 @@ def _lengths(
         return []
 
 
-def _length_figures(found: Sequence[Lengths]) -> dict[str, bytes]:
-    """Plots by the name of their file."""
+def _figures(study: str, found: Sequence[Any], *rules: TransferRules) -> dict[str, bytes]:
+    """Plots of a study by the name of their file."""
     if not found:
         return {}
     from benchmark.studies.lengths.plot import plot_lengths  # matplotlib takes a second
+    from benchmark.studies.transfer.plot import plot_transfer
 
+    plot: Any = {"lengths": plot_lengths, "transfer": plot_transfer}[study]
     with tempfile.TemporaryDirectory() as folder:
-        paths = plot_lengths(found, Path(folder), ["svg"])
+        paths = plot(found, *rules, folder=Path(folder), formats=["svg"])
         return {path.name: path.read_bytes() for path in paths}
 
 
-def _figures(found: Sequence[Transfer], rules: TransferRules) -> dict[str, bytes]:
-    """Plots by the name of their file."""
-    from benchmark.studies.transfer.plot import plot_transfer  # matplotlib takes a second
+_MOST_COLUMNS = 8
+_Line = tuple[str, ...]
 
-    with tempfile.TemporaryDirectory() as folder:
-        paths = plot_transfer(found, rules, Path(folder), ["svg"])
-        return {path.name: path.read_bytes() for path in paths}
+
+def make_tables(published: Sequence[Number], *, paper: bool = False) -> list[TextTable]:
+    """A table for each protocol and dataset, whose lines name their papers if ``paper``."""
+    groups: dict[str, list[Number]] = {}
+    for number in published:
+        groups.setdefault(f"{number.protocol} on {number.dataset}", []).append(number)
+    return [_table(title, members, paper) for title, members in groups.items()]
+
+
+def _table(title: str, members: Sequence[Number], paper: bool) -> TextTable:
+    """Metrics side by side, or cases, whichever is shorter."""
+    pivots = {by: _pivot(members, by, paper) for by in ("metric", "case")}
+    names = {by: list(dict.fromkeys(getattr(n, by) for n in members)) for by in pivots}
+    narrow = [by for by in pivots if len(names[by]) <= _MOST_COLUMNS] or ["metric"]
+    by = min(narrow, key=lambda by: len(pivots[by]))
+    other = "case" if by == "metric" else "metric"
+    words = ["table", "method", "variant", "models", other]
+    heads = [TextColumn(_label(name, by) or "value") for name in names[by]]
+    lines = []
+    for line, values in pivots[by].items():
+        cells = [TextCell(word) for word in (*line[:4], _label(line[4], other))]
+        cells[3] = TextCell(line[3], look="wide")
+        notes = dict.fromkeys(n.note for n in values.values() if n.note)
+        printed = [_printed(values.get(name)) for name in names[by]]
+        lines.append([*cells, *printed, TextCell("; ".join(notes), look="note")])
+    # Words that no line has are left out; table and method are always known.
+    kept = [i for i in range(len(lines[0])) if any(cells[i].text for cells in lines)]
+    kept = sorted({0, 1, *range(5, 5 + len(heads))} | set(kept))
+    every: list[str | TextColumn] = [*words, *heads, TextColumn("note", words=True)]
+    n = sum(i < 5 for i in kept)
+    return simple_table(
+        title,
+        "",
+        [words[i] for i in kept[:n]],
+        [every[i] for i in kept[n:]],
+        [[cells[i] for i in kept] for cells in lines],
+    )
+
+
+def _pivot(members: Sequence[Number], by: str, paper: bool) -> dict[_Line, dict[str, Number]]:
+    """Words of a line -> column -> number; what is printed twice has two lines."""
+    lines: dict[_Line, dict[str, Number]] = {}
+    for number in members:
+        table = f"{number.paper}, {number.table}" if paper else number.table
+        models = " to ".join(filter(None, (number.old_model, number.new_model)))
+        other = number.case if by == "metric" else number.metric
+        words = (table, number.method, number.variant, models, other)
+        column, turn = getattr(number, by), 0
+        while column in lines.setdefault((*words, str(turn)), {}):
+            turn += 1
+        lines[*words, str(turn)][column] = number
+    return lines
+
+
+def _label(name: str, kind: str) -> str:
+    return numbers.metric(name).label if kind == "metric" and name else name
+
+
+def _printed(number: Number | None) -> TextCell:
+    if number is None:
+        return TextCell(sort="", look="value")
+    unit = {"%": " %", "M": " M"}.get(number.unit, "")
+    spread = "" if number.std is None else f" ± {number.std:g}"
+    return TextCell(f"{number.printed}{spread}{unit}", sort=repr(number.value), look="value")
+
+
+@dataclass(frozen=True)
+class PaperBeside:
+    """A table of a paper beside a board."""
+
+    found: Agreement
+    title: str  # of the paper
+    board: RankedBoard
+
+    @property
+    def kind(self) -> str:
+        """Kind of the board's pictures."""
+        return self.board.scenario.kind
+
+    @property
+    def metric(self) -> str:
+        """The metric in words."""
+        return numbers.metric(self.found.metric).label
+
+    @property
+    def measured(self) -> list[tuple[str, str]]:
+        """Methods, best first, with their scores as printed."""
+        unit = numbers.metric(self.found.metric).unit
+        return [(m, numbers.number(score, unit)) for m, score in self.found.measured]
+
+    @property
+    def on(self) -> str:
+        """Pictures and number of models of the board."""
+        return f"{KINDS[self.kind]}, {models_words(self.board.models)}"
+
+
+def papers_beside(published: Published, boards: Sequence[RankedBoard]) -> list[PaperBeside]:
+    """Every table of cross-tests with at least two methods that a board of its protocol has too."""
+    pairs = [
+        (mine, board, metric)
+        for (*_, protocol, metric), mine in paper_tables(published).items()
+        for board in boards
+        if board.current and board.first.protocol == protocol and metric in board.metrics
+    ]
+    return [
+        PaperBeside(found, published.papers[found.paper].title, board)
+        for mine, board, metric in pairs
+        if (found := agree(mine, _scores(board, metric))) is not None
+    ]
+
+
+def _scores(board: RankedBoard, metric: str) -> dict[str, float]:
+    cells = ((row.method, row.cells.get((metric, board.cross))) for row in board.rows(metric))
+    return {m: score.value for m, score in cells if score and score.value is not None}
+
+
+def pairs_table(found: Sequence[PaperBeside]) -> TextTable:
+    """Numbers of pairs of methods that stand in each paper's order, by the kind of our pictures."""
+    kinds = [kind for kind in KINDS if any(each.kind == kind for each in found)]
+    lines: list[list[str | TextCell]] = []
+    for paper, title in dict.fromkeys((each.found.paper, each.title) for each in found):
+        of = [each for each in found if each.found.paper == paper]
+        name = TextCell(title, href=f"published/{file_name(paper)}.html")
+        lines.append([name, *(_counted([e for e in of if e.kind == kind]) for kind in kinds)])
+    heads = [f"on {KINDS[kind]}" for kind in kinds]
+    return simple_table("Pairs of methods in the paper's order", "", ("paper",), heads, lines)
+
+
+def _counted(found: Sequence[PaperBeside]) -> str:
+    same, pairs = sum(each.found.same for each in found), sum(each.found.pairs for each in found)
+    return f"{same} of {pairs}" if pairs else ""

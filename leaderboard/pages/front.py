@@ -46,7 +46,7 @@ def index(boards: Sequence[RankedBoard], methods: Iterable[str]) -> dict[str, An
     }  # fmt: skip
 
 
-def _advice(board: RankedBoard) -> list[answers.Advice]:
+def _advice(board: RankedBoard) -> list[dict[str, Any]]:
     found = (
         answers.advice(board, _VENDOR, "You use a model that you did not train"),
         answers.advice(board, ("train",), "You train the new model yourself"),

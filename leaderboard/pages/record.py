@@ -1,9 +1,11 @@
-"""The page of a method's records on a board: all seeds, provenance, the command, every number."""
+"""The page of a method's records on a board: all seeds, provenance, every number, queries."""
 
+import base64
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +13,17 @@ from numpy.typing import NDArray
 from pydantic_core import from_json, to_json
 
 from benchmark.config.loading import load_track
-from benchmark.errors import AbsentError
-from benchmark.records.details import Details
+from benchmark.errors import AbsentError, BenchError
+from benchmark.records.details import Details, Nearest
+from benchmark.records.files import StoredRecord
+from benchmark.records.pictures import FOLDER, Pictures, pictures_name, read_pictures
 from benchmark.records.record import Record
+from benchmark.report.looked_at import KINDS, look_at
 from benchmark.report.notes import over_words, seed_words, stage_name
 from leaderboard.names import record_file
 from leaderboard.pages.record_tables import MOST_SEEDS, in_full, other_parts, scores_part
-from leaderboard.read.records import MethodRecords, ShownRecord
-from leaderboard.read.words import words
+from leaderboard.read.methods import words
+from leaderboard.read.records import MethodRecords, ShownRecord, read_details
 
 Pair = tuple[str, str]
 Section = tuple[str, tuple[Pair, ...]]
@@ -40,7 +45,7 @@ def record_page(found: MethodRecords) -> dict[str, Any]:
             (r.seed, record_file(r), len(s.packed)) for s, r in zip(seeds, records, strict=True)
         ],
         "seed_words": _few_words([record.seed for record in records]),
-        "tags": [*_tags(records)],
+        "tags": ["older version"] * all(record.training is None for record in records),
         "remarks": [*_remarks(seeds)],
         "badges": _said({s.record.seed: s.badge[:1].upper() + s.badge[1:] for s in seeds}),
         "command": command(records),
@@ -72,14 +77,6 @@ def _full_words(records: Sequence[Record], full: int) -> str:
     return " ".join([*words, "The files of the others have all of it."] if words else [])
 
 
-def _tags(records: Sequence[Record]) -> Iterator[str]:
-    """Tags of every seed."""
-    if all(record.training is None for record in records):
-        yield "older version"
-    if all(record.seal is None for record in records):
-        yield "unsealed"
-
-
 def _remarks(seeds: Sequence[ShownRecord]) -> Iterator[str]:
     """Remarks on some seeds, or on all."""
     records = [seed.record for seed in seeds]
@@ -91,10 +88,8 @@ def _remarks(seeds: Sequence[ShownRecord]) -> Iterator[str]:
     }
     yield from _said(damaged)
     older = {r.seed: "Older version" if r.training is None else "" for r in records}
-    unsealed = {r.seed: "Unsealed" if r.seal is None else "" for r in records}
-    for seldom in (older, unsealed):
-        if not all(seldom.values()):  # else it is a tag
-            yield from _said(seldom)
+    if not all(older.values()):  # else it is a tag
+        yield from _said(older)
 
 
 def _said(texts: Mapping[int, str]) -> list[str]:
@@ -282,3 +277,78 @@ def _charts(record: Record, details: Details | None) -> dict[str, Any]:
 def _shares(shares: NDArray[np.float64]) -> Any:
     """Shares in ten-thousandths: whole numbers are shorter, and sooner written."""
     return np.rint(10_000 * shares).astype(int).tolist()
+
+
+class QueriesLookedAt:
+    """Queries of a board with their nearest items, and pictures of these."""
+
+    def __init__(self, roots: Sequence[Path], drawn: Mapping[str, Pictures] | None = None) -> None:
+        """Pictures are read from ``pictures/`` in or beside folders of records, or just drawn."""
+        beside = [place for root in roots for place in (root, root.parent)]
+        self._folders, self._drawn = [place / FOLDER.name for place in beside], drawn or {}
+        self.damaged: list[BenchError] = []  # files of pictures that were passed over
+        self._pictures: dict[str, Pictures] = {}
+        self._bounds: dict[Path, Nearest | None] = {}
+
+    def page(
+        self, own: Nearest | None, stored: StoredRecord, independent: Mapping[int, StoredRecord]
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Values of the template by kind of query; empty without neighbours or pictures.
+
+        Args:
+            own: Neighbours of the record itself.
+            stored: The record.
+            independent: Seed -> the board's record of ``independent``, which chooses the queries.
+        """
+        kinds: dict[str, list[dict[str, Any]]] = {}
+        pictures = {} if own is None else self.pictures(stored.record)
+        chooser = independent.get(stored.record.seed)
+        if own is None or chooser is None or not pictures:
+            return kinds
+        bounds = own if chooser is stored else self._neighbours(chooser)
+        if bounds is None:
+            return kinds
+        for looked in look_at(own, bounds):
+            rows = [("before", own.cases[0], looked.before), ("after", own.cases[1], looked.after)]
+            items = [looked.query, *(item for _, _, found in rows for item, _ in found)]
+            if all(item in pictures for item in items):
+                kinds.setdefault(KINDS[looked.kind], []).append({
+                    "query": _tile(pictures[looked.query]),
+                    "rows": [
+                        (words, case, [(_tile(pictures[item]), right) for item, right in found])
+                        for words, case, found in rows
+                    ],
+                })  # fmt: skip
+        return kinds
+
+    def pictures(self, record: Record) -> Pictures:
+        """Those of a record's evaluation set; none where there is no file, or a damaged one."""
+        name = pictures_name(record)
+        if name is None:
+            return {}
+        if name not in self._pictures:
+            self._pictures[name] = self._drawn.get(name) or self._read(name)
+        return self._pictures[name]
+
+    def _read(self, name: str) -> Pictures:
+        paths = [folder / f"{name}.safetensors" for folder in self._folders]
+        try:
+            return next((read_pictures(path) for path in paths if path.is_file()), {})
+        except BenchError as error:
+            self.damaged.append(error)
+            return {}
+
+    def _neighbours(self, stored: StoredRecord) -> Nearest | None:
+        """Those of a record; None where it has none, or damaged ones."""
+        if stored.path not in self._bounds:
+            try:
+                details = read_details(stored)[0]
+            except BenchError:
+                details = None
+            self._bounds[stored.path] = None if details is None else details.nearest
+        return self._bounds[stored.path]
+
+
+@lru_cache(maxsize=1 << 12)
+def _tile(webp: bytes) -> str:
+    return f"data:image/webp;base64,{base64.b64encode(webp).decode()}"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
 from benchmark.report.scores import make_verdict, mean_score
@@ -18,10 +19,11 @@ a page is some 100 bytes a number, and under 512 KiB."""
 _BOUNDS = ("lower", "upper", "upper-all")
 _VERDICTS = ("compatible", "not hurting", "gain")
 _EVERY = "every seed"
+_BLANK = TextCell()
 
 
 @dataclass(frozen=True)
-class Part:
+class SeedTables:
     """Numbers of one kind."""
 
     title: str
@@ -48,7 +50,7 @@ def _size(record: Record) -> int:
     return tables + curves + len(_VERDICTS) * (metrics + len(record.run.stages))
 
 
-def scores_part(records: Sequence[Record], full: int) -> Part | None:
+def scores_part(records: Sequence[Record], full: int) -> SeedTables | None:
     """Every score, a case a column, then bounds and verdicts; None where there is none.
 
     Of several records the means, then the main metrics by seed, and the others of the first
@@ -59,92 +61,63 @@ def scores_part(records: Sequence[Record], full: int) -> Part | None:
     )
     if not keys:
         return None
-    title = "Every score"
     if len(records) == 1:
-        return Part(title, _scores(records[0], keys))
-    done = [record for record in records if record.scores]
-    main = [key for key in select.metrics(done or records) if key in keys]
+        return SeedTables("Every score", _scores(records, keys))
+    done = [record for record in records if record.scores] or records
+    main = [key for key in select.metrics(done) if key in keys]
     rest = [key for key in keys if key not in main]
     chosen = (
         ("Main scores by seed", main, records[:MOST_SEEDS]),
         ("Other scores by seed", rest, records[:full]),
     )
     tables = (
-        by_seed(words, [(record.seed, _scores(record, some)) for record in shown])
+        by_seed(words, [(record.seed, _scores([record], some)) for record in shown])
         for words, some, shown in chosen
         if some
     )
-    return Part(title, _means(done or records, keys), tuple(tables))
+    return SeedTables("Every score", _scores(done, keys), tuple(tables))
 
 
-def _scores(record: Record, keys: Iterable[str]) -> TextTable:
-    """A metric a row, a case a column, then bounds and verdicts."""
-    bounds = [record.bounds[name] for name in _BOUNDS if name in record.bounds]
-    cases = [(scores, record.intervals.get(case, {})) for case, scores in record.scores.items()]
-    lines = []
-    for key in keys:
-        about = numbers.metric(key)
-        cells = [_cell(scores.get(key), about.unit, spans.get(key)) for scores, spans in cases]
-        cells += [_cell(bound.get(key), about.unit) for bound in bounds]
-        answers = (record.compatible.get(key), record.not_hurting.get(key))
-        cells += [_ANSWERS[answer] for answer in answers]
-        lines.append([_name(about.label), *cells, _cell(record.update_gain.get(key))])
-    return simple_table("Every score", "", ("metric",), _heads([record]), lines)
+def _scores(records: Sequence[Record], keys: Iterable[str]) -> TextTable:
+    """A metric a row, a case a column, then bounds and verdicts: means over the records.
 
-
-def _means(records: Sequence[Record], keys: Iterable[str]) -> TextTable:
-    """As :func:`_scores`: the mean over seeds, and on how many of them the answer is yes."""
-    cases = _of_any(record.scores for record in records)
+    A verdict of several says on how many of them the answer is yes. Nobody sorts the table, so
+    its cells have no sorting value.
+    """
+    cases = list(dict.fromkeys(case for record in records for case in record.scores))
     bounds = [name for name in _BOUNDS if any(name in record.bounds for record in records)]
     lines = []
     for key in keys:
-        about = numbers.metric(key)
+        unit = numbers.metric(key).unit
         scores = [
-            mean_score([record.scores.get(case, {}).get(key) for record in records])
+            mean_score(
+                [record.scores.get(case, {}).get(key) for record in records],
+                [record.intervals.get(case, {}).get(key) for record in records],
+            )
             for case in cases
         ]
-        cells = [_cell(s.value, about.unit, (s.low, s.high)) for s in scores]
         for name in bounds:
-            known = mean_score([record.bounds.get(name, {}).get(key) for record in records])
-            cells.append(_cell(known.value, about.unit))
+            bound = mean_score([record.bounds.get(name, {}).get(key) for record in records])
+            scores.append(Estimate(bound.value))
         verdict = make_verdict(records, key)
-        cells += [
-            TextCell("" if answer is None else numbers.of_seeds(answer))
-            for answer in (verdict.compatible, verdict.not_hurting)
-        ]
-        lines.append([_name(about.label), *cells, _cell(verdict.gain)])
-    return simple_table("Means", "", ("metric",), _heads(records), lines)
+        answers = (verdict.compatible, verdict.not_hurting)
+        cells = [_cell(score, unit) for score in scores]
+        cells += [_BLANK if a is None else TextCell(numbers.of_seeds(a)) for a in answers]
+        label = TextCell(numbers.metric(key).label)
+        lines.append([label, *cells, _cell(Estimate(verdict.gain))])
+    heads = [*cases, *(f"{name} bound" for name in bounds), *_VERDICTS]
+    title = "Means" if len(records) > 1 else "Every score"
+    return simple_table(title, "", ("metric",), heads, lines)
 
 
-def _heads(records: Sequence[Record]) -> list[str]:
-    cases = _of_any(record.scores for record in records)
-    bounds = [name for name in _BOUNDS if any(name in record.bounds for record in records)]
-    return [*cases, *(f"{name} bound" for name in bounds), *_VERDICTS]
+def _cell(score: Estimate, unit: str = "share") -> TextCell:
+    if score.value is None:
+        return _BLANK
+    around = numbers.spread(score.value, score.low, score.high, unit)
+    return TextCell(numbers.number(score.value, unit), around)
 
 
-def _of_any(parts: Iterable[Iterable[str]]) -> list[str]:
-    return list(dict.fromkeys(name for part in parts for name in part))
-
-
-_ANSWERS = {None: TextCell(), True: TextCell("yes"), False: TextCell("no")}
-
-
-def _name(text: str) -> TextCell:
-    return TextCell(text)
-
-
-def _cell(
-    value: float | None, unit: str = "share", span: tuple[float | None, float | None] | None = None
-) -> TextCell:
-    """A score; blank where there is none. It has no sorting value, as nobody sorts this table."""
-    if value is None:
-        return _ANSWERS[None]
-    if span is None:
-        return TextCell(numbers.number(value, unit))
-    return TextCell(numbers.number(value, unit), numbers.spread(value, *span, unit))
-
-
-def other_parts(records: Sequence[Record], full: int) -> Iterator[Part]:
+def other_parts(records: Sequence[Record], full: int) -> Iterator[SeedTables]:
     """Parts below the scores: backfilling, counts, times; by seed of the first ``full``."""
     several = len(records) > 1
     means = {table.title: table for table in _backfilling(records)} if several else {}
@@ -154,13 +127,13 @@ def other_parts(records: Sequence[Record], full: int) -> Iterator[Part]:
             found.setdefault(table.title, []).append((record.seed, table))
     for title, tables in found.items():
         if not several:
-            yield Part(title, tables[0][1])
+            yield SeedTables(title, tables[0][1])
             continue
         seeds = by_seed(f"{title}, by seed", tables)
         if seeds.grouped:
-            yield Part(title, means.get(title), (seeds,))
+            yield SeedTables(title, means.get(title), (seeds,))
         else:
-            yield Part(title, seeds)
+            yield SeedTables(title, seeds)
 
 
 def _backfilling(records: Sequence[Record]) -> Iterator[TextTable]:

@@ -163,7 +163,7 @@ def _name(board: RankedBoard, method: str) -> TextCell:
     control = board.info[method].family == "control"
     words = (
         "control" * control, board.info[method].second_hand, OLDER * older,
-        "unsealed" * (method in board.unsealed), ELSEWHERE * (method in board.elsewhere),
+        ELSEWHERE * (method in board.unranked),
     )  # fmt: skip
     return method_cell(method, "../", *words)
 

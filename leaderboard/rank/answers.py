@@ -4,7 +4,6 @@ Nothing here mixes boards, and nothing that hurts new/new beyond the interval is
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchmark.metrics.cost_model import Assumptions
@@ -91,45 +90,27 @@ def candidates(board: RankedBoard) -> list[str]:
     return sorted(fit, key=lambda m: (not found[m].enough, -(found[m].share.value or 0.0), m))
 
 
-@dataclass(frozen=True)
-class Advice:
-    """A recommendation in words."""
+def advice(board: RankedBoard, ways: Sequence[Way], who: str) -> dict[str, Any] | None:
+    """The first candidate of some ways that needs nothing beside pictures and vectors.
 
-    who: str  # for whom
-    method: str
-    href: str
-    happens: str
-    keeps: str
-    score: str
-    worst: str
-    bill: str
-    caveat: str
-    runner_up: str
-    runner_up_href: str
-    more: str  # a method that would keep more, and its needs
-    sure: bool  # it was measured on enough models
-
-
-def advice(board: RankedBoard, ways: Sequence[Way], who: str, root: str = "") -> Advice | None:
-    """The first candidate of some ways that needs nothing beside pictures and vectors."""
+    Returns:
+        In words: ``who`` it is for, what ``happens``, its ``bill``, the ``runner_up``, what would
+        keep ``more``, and all that :func:`_option` has.
+    """
     possible = [m for m in candidates(board) if way(board.info[m]) in ways]
     fit = [m for m in possible if not _lacks(board, m, ways)]
     if not fit:
         return None
     method, *others = fit
-    effect = board.standing.effects[method]
-    assumed = Assumptions()
-    known = board.costs.get(method, {})
-    mine = way(board.info[method])
-    hours = update_hours(known, assumed, trains=mine == "train")
-    return Advice(
-        who=who, method=method, href=f"{root}{method_href(method)}", happens=WAYS[mine or "train"],
-        keeps=keeps(effect), score=score_words(board, effect), worst=worst_words(board, effect),
-        bill=bill_words(hours, assumed), caveat=caveat(effect),
-        runner_up=_runner_up(board, method, others), sure=effect.enough,
-        runner_up_href=f"{root}{method_href(others[0])}" if others else "",
-        more=_more(board, ways, possible, method),
-    )  # fmt: skip
+    assumed, mine = Assumptions(), way(board.info[method]) or "train"
+    hours = update_hours(board.costs.get(method, {}), assumed, trains=mine == "train")
+    return _option(board, method, fits=True) | {
+        "who": who, "href": method_href(method), "happens": WAYS[mine],
+        "bill": bill_words(hours, assumed), "runner_up": _runner_up(board, method, others),
+        "runner_up_href": method_href(others[0]) if others else "",
+        # The first of the methods before it, and its needs.
+        "more": "" if possible[0] == method else _costly(board, ways, possible[0]),
+    }  # fmt: skip
 
 
 def caveat(effect: Effect) -> str:
@@ -144,11 +125,6 @@ def _lacks(board: RankedBoard, method: str, ways: Sequence[Way]) -> list[str]:
     """Needs of a method that who can go some ways need not have."""
     given = {"the new classifier", "labels"} if "train" in ways else set()
     return [need for need in held(board.info[method]) if need not in given]
-
-
-def _more(board: RankedBoard, ways: Sequence[Way], possible: Sequence[str], method: str) -> str:
-    """The first of the methods before the recommended one, and why it is not that."""
-    return "" if possible[0] == method else _costly(board, ways, possible[0])
 
 
 def _costly(board: RankedBoard, ways: Sequence[Way], method: str) -> str:

@@ -11,7 +11,6 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.records.files import StoredRecord
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, outcome, scores, select
-from benchmark.report.comparable import of_another_old_model
 from benchmark.report.effects import PARTS, Standing, standing
 from benchmark.report.scores import CaseVerdict, MethodScores, ScoreTable
 from leaderboard.names import file_name
@@ -120,18 +119,8 @@ class RankedBoard:
         return frozenset(record.method for record in self.records if record.training is None)
 
     @cached_property
-    def elsewhere(self) -> frozenset[str]:
-        """Methods with a record of another old model than the others of its seed."""
-        return frozenset(record.method for record in of_another_old_model(self.records))
-
-    @cached_property
-    def unsealed(self) -> frozenset[str]:
-        """Methods with a record that no seal guards."""
-        return frozenset(select.unsealed(self.records))
-
-    @cached_property
     def unranked(self) -> frozenset[str]:
-        """Methods that have no rank, whatever their scores."""
+        """Methods with a record of another old model than the others of its seed."""
         return frozenset(select.unranked(self.records))
 
     @cached_property

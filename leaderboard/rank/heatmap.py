@@ -1,11 +1,12 @@
 """Methods by boards: the share of the upgrade that each keeps, as shades."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from benchmark.report.effects import Effect, keeps, models_words
 from benchmark.report.ranks import LEAST_MODELS
-from leaderboard.names import method_href
+from benchmark.report.text_table import TextCell
 from leaderboard.rank.boards import RankedBoard
 from leaderboard.rank.scenarios import CLASSES, Scenario
 
@@ -14,57 +15,37 @@ _SHADES = ((0.2, "p1"), (0.4, "p2"), (0.6, "p3"), (0.8, "p4"))
 _FAR_BELOW = 0.1
 _WIDEST = 6
 """At most so many columns stand side by side where there is little room."""
-NO_METHOD = "no method"
 _DROPPED = ("the new model ", "the gallery is ", "templates of several pictures ", "a chain of ")
 
 
-@dataclass(frozen=True)
-class HeatCell:
-    """A method on a board."""
-
-    text: str  # whole percent
-    look: str  # classes of the style sheet
-    hint: str  # the effect in words
-
-
-@dataclass(frozen=True)
-class HeatColumn:
+class HeatColumn(NamedTuple):
     """A board."""
 
     href: str
     head: str
     below: str
     title: str
-    part: int  # with which others it stands where there is little room
-
-
-@dataclass(frozen=True)
-class HeatPart:
-    """Columns that stand side by side where there is little room."""
-
-    words: str
-    group: str
-
-
-@dataclass(frozen=True)
-class HeatRow:
-    """A method."""
-
-    method: str
-    href: str
-    variant: bool
-    cells: tuple[HeatCell, ...]
+    part: int  # with which others it stands if there is little room
 
 
 @dataclass(frozen=True)
 class Heatmap:
-    """Boards as columns by group, methods as rows."""
+    """Boards as columns by group, methods as rows; cells are whole percent.
 
-    groups: tuple[tuple[str, int], ...]  # words, number of columns
-    parts: tuple[HeatPart, ...]
+    Attributes:
+        root: Leads to the site's root.
+        groups: Words and number of columns of each group.
+        parts: Words and group of columns that stand side by side if there is little room.
+        rows: Method -> its cells.
+        without: Cells of doing without any method.
+    """
+
+    root: str
+    groups: tuple[tuple[str, int], ...]
+    parts: tuple[tuple[str, str], ...]
     columns: tuple[HeatColumn, ...]
-    rows: tuple[HeatRow, ...]
-    without: tuple[HeatCell, ...]  # doing without any method
+    rows: Mapping[str, tuple[TextCell, ...]]
+    without: tuple[TextCell, ...]
 
 
 def heatmap(
@@ -84,77 +65,57 @@ def heatmap(
     """
     shown = [board for board in boards if _says(board)]
     first = {board.scenario.happens: i for i, board in reversed([*enumerate(shown)])}
-    ordered = sorted(
-        shown, key=lambda board: (*_order(board.scenario), first[board.scenario.happens])
-    )
-    names = list(dict.fromkeys(_group_words(board.scenario) for board in ordered))
-    parts = [_parts([b for b in ordered if _group_words(b.scenario) == name]) for name in names]
-    labels = [
-        HeatPart(f"{name}, {i + 1} of {len(of)}" if len(of) > 1 else name, name)
-        for name, of in zip(names, parts, strict=True)
-        for i in range(len(of))
-    ]
-    places = {b.slug: i for i, of in enumerate(part for of in parts for part in of) for b in of}
-    rows = [*methods] or _methods(shown)
-    return Heatmap(
-        groups=tuple((n, sum(map(len, of))) for n, of in zip(names, parts, strict=True)),
-        parts=tuple(labels),
-        columns=tuple(_column(b, root, places[b.slug], heads or {}) for b in ordered),
-        rows=tuple(
-            HeatRow(
-                method, f"{root}{method_href(method)}", ":" in method,
-                tuple(cell(board, method) for board in ordered),
-            )
-            for method in rows
-        ),
-        without=tuple(_without(board) for board in ordered),
-    )  # fmt: skip
+    groups: dict[str, list[RankedBoard]] = {}
+    for board in sorted(shown, key=lambda b: (*_order(b.scenario), first[b.scenario.happens])):
+        groups.setdefault(_group_words(board.scenario), []).append(board)
+    parts: list[tuple[str, str]] = []
+    columns = []
+    for name, of in groups.items():
+        n = -(-len(of) // _WIDEST)  # parts of nearly one size
+        for i in range(n):
+            part = of[len(of) * i // n : len(of) * (i + 1) // n]
+            columns += [_column(board, root, len(parts), heads or {}) for board in part]
+            parts.append((f"{name}, {i + 1} of {n}" if n > 1 else name, name))
+    ordered = [board for of in groups.values() for board in of]
+    counts = tuple((name, len(of)) for name, of in groups.items())
+    return _made(ordered, methods or _methods(shown), root, counts, parts, columns)
 
 
 def side_by_side(boards: Sequence[RankedBoard], protocol: str) -> Heatmap | None:
     """One protocol on every track with enough models, and the methods that all of them have.
 
     Photographs first, seen classes and unseen ones in one table whose heads tell them apart; None
-    where fewer than two tracks have it.
+    of fewer than two tracks.
     """
     of = [b for b in boards if b.first.protocol == protocol and b.enough and _says(b)]
     shown = sorted(of, key=lambda board: (board.scenario.place, board.scenario.classes))
     methods = [m for m in _methods(shown) if all(m in b.standing.effects for b in shown)]
     if len(shown) < 2 or not methods:
         return None
-    return Heatmap(
-        groups=(),
-        parts=(HeatPart("", ""),),
-        columns=tuple(
-            HeatColumn(
-                f"boards/{b.slug}.html", b.scenario.subject, CLASSES[b.scenario.classes],
-                f"{b.scenario.title} ({b.scenario.id})", 0,
-            )
-            for b in shown
-        ),
-        rows=tuple(
-            HeatRow(m, method_href(m), variant=False, cells=tuple(cell(b, m) for b in shown))
-            for m in methods
-        ),
-        without=tuple(_without(board) for board in shown),
-    )  # fmt: skip
+    columns = [
+        HeatColumn(
+            f"boards/{b.slug}.html", b.scenario.subject, CLASSES[b.scenario.classes],
+            f"{b.scenario.title} ({b.scenario.id})", 0,
+        )
+        for b in shown
+    ]  # fmt: skip
+    return _made(shown, methods, "", (), [("", "")], columns)
+
+
+def _made(
+    boards: Sequence[RankedBoard], methods: Iterable[str], root: str,
+    groups: tuple[tuple[str, int], ...], parts: Iterable[tuple[str, str]],
+    columns: Iterable[HeatColumn],
+) -> Heatmap:  # fmt: skip
+    rows = {method: tuple(cell(board, method) for board in boards) for method in methods}
+    shares = [f"{100 * board.without:z.0f}" for board in boards]
+    without = (TextCell(n, hint=f"no method: {n} % of the upgrade") for n in shares)
+    return Heatmap(root, groups, tuple(parts), tuple(columns), rows, tuple(without))
 
 
 def _says(board: RankedBoard) -> bool:
     """Tell boards on which some method's share is known."""
     return any(e.share.value is not None for e in board.standing.effects.values())
-
-
-def _parts(boards: Sequence[RankedBoard]) -> list[list[RankedBoard]]:
-    """Boards in parts of nearly one size that fit beside each other."""
-    n = -(-len(boards) // _WIDEST)
-    return [[*boards[len(boards) * i // n : len(boards) * (i + 1) // n]] for i in range(n)]
-
-
-def _without(board: RankedBoard) -> HeatCell:
-    """Doing without any method."""
-    share = board.without
-    return HeatCell(f"{100 * share:z.0f}", "", f"no method: {100 * share:z.0f} % of the upgrade")
 
 
 def _order(scenario: Scenario) -> tuple[int, int]:
@@ -170,9 +131,7 @@ def _group_words(scenario: Scenario) -> str:
 def _methods(boards: Sequence[RankedBoard]) -> list[str]:
     """Methods that may have a rank and were measured on some board."""
     first = boards[0].standing.effects if boards else {}
-    every = dict.fromkeys(
-        m for b in boards for m in b.standing.effects if b.info[m].ranked and m not in b.unsealed
-    )
+    every = dict.fromkeys(m for b in boards for m in b.standing.effects if b.info[m].ranked)
 
     def order(method: str) -> tuple[bool, bool, float, str]:
         effect = first.get(method)
@@ -194,24 +153,25 @@ def _column(board: RankedBoard, root: str, part: int, heads: Mapping[str, str]) 
     return HeatColumn(href, head, about.subject, title, part)
 
 
-def cell(board: RankedBoard, method: str) -> HeatCell:
+def cell(board: RankedBoard, method: str) -> TextCell:
     """A method on a board.
 
     Hatched where there are fewer than three models, or other ones than the other methods have;
     grey where it cannot be applied, a grey dot where it was not measured.
     """
     if method not in board.info:
-        return HeatCell("·", "unknown", "not measured")
+        return TextCell("·", look="unknown", hint="not measured")
     effect = board.standing.effects.get(method)
     if effect is None:
-        return HeatCell("n/a", "na", "not applicable")
+        return TextCell("n/a", look="na", hint="not applicable")
     if effect.share.value is None:
-        return HeatCell("n/a", "na", "the new model alone is hardly better")
-    elsewhere = method in board.elsewhere
+        return TextCell("n/a", look="na", hint="the new model alone is hardly better")
+    elsewhere = method in board.unranked
     few = "few" if effect.models < LEAST_MODELS or elsewhere else ""
     hurts = "hurts" if effect.hurts else ""
     look = " ".join(filter(None, (shade(effect.share.value, board.without), few, hurts)))
-    return HeatCell(f"{100 * effect.share.value:z.0f}", look, _hint(effect, elsewhere=elsewhere))
+    hint = _hint(effect, elsewhere=elsewhere)
+    return TextCell(f"{100 * effect.share.value:z.0f}", look=look, hint=hint)
 
 
 def shade(share: float, without: float = 0.0) -> str:

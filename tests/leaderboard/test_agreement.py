@@ -7,7 +7,7 @@ from support.sites import boards_of
 
 from benchmark.records.published import read_published
 from benchmark.studies.transfer.agreement import Agreement
-from leaderboard.pages.published import PaperBeside, pairs_table, papers_beside
+from leaderboard.pages.evidence import PaperBeside, pairs_table, papers_beside
 
 TRACKS = {"rendered": "glyphs", "photographs": "cifar100-small"}
 

@@ -134,7 +134,7 @@ def test_nobody_below_independents_area_is_first_on_a_backfilling_board(curves):
     assert names == ["fct", "no method, random order", "bct", "bt2"]
     assert answers.candidates(curves) == ["fct"]
     heat = heatmap([curves])
-    looks = {row.method: row.cells[0].look for row in heat.rows}
+    looks = {method: cells[0].look for method, cells in heat.rows.items()}
     assert looks["bt2"] == "m1" and looks["fct"].startswith("p")
     assert heat.without[0].text == "63"  # (0.751 - 0.5) / 0.4
 
@@ -189,9 +189,9 @@ def test_nothing_that_hurts_is_recommended(several):
     assert several.standing.effects["l2"].hurts
     assert answers.candidates(several) == ["fct", "bct", "linear:query"]
     found = answers.advice(several, ("convert", "query"), "vendor")
-    assert (found.method, found.keeps) == ("fct", "keeps 50 % ± 25 of the upgrade")
-    assert found.worst.startswith("70.7 right after the update")
-    assert "linear:query keeps 87 % of the upgrade (1 model)" in found.runner_up
+    assert (found["method"], found["keeps"]) == ("fct", "keeps 50 % ± 25 of the upgrade")
+    assert found["worst"].startswith("70.7 right after the update")
+    assert "linear:query keeps 87 % of the upgrade (1 model)" in found["runner_up"]
     (data,) = answers.chooser_data([several])
     fits = {row["method"]: row["fits"] for row in data["rows"]}
     assert fits == {
@@ -205,8 +205,10 @@ def test_what_keeps_more_and_needs_more_is_said():
         *three("bt2", (0.6, 0.6, 0.6)),
     ])  # fmt: skip
     found = answers.advice(board, ("train",), "own")
-    assert found.method == "bct"
-    assert found.more == "bt2 keeps 60 % ± 0 of the upgrade, but needs room for a longer embedding"
+    assert found["method"] == "bct"
+    assert (
+        found["more"] == "bt2 keeps 60 % ± 0 of the upgrade, but needs room for a longer embedding"
+    )
 
 
 def test_settings_of_several_versions_are_one_family():
@@ -246,11 +248,11 @@ def test_what_a_method_needs_is_asked_for():
 
 def test_embedding_within_a_query_is_not_had_for_nothing(several, monkeypatch):
     """The share that rescored lists keep is told, with its needs; it is no recommendation."""
-    best = answers.advice(several, ("convert", "query", "lists"), "somebody").method
+    best = answers.advice(several, ("convert", "query", "lists"), "somebody")["method"]
     costly = replace(several.info[best], card={"new embeddings": 9})
     monkeypatch.setitem(several.info, best, costly)
     found = answers.advice(several, ("convert", "query", "lists"), "somebody")
-    assert found is None or (found.method != best and best in found.more)
+    assert found is None or (found["method"] != best and best in found["more"])
     assert answers.costly(several, ("convert",)).startswith(best)
     assert "embed stored pictures anew within every query" in str(answers.board_answer(several))
 
@@ -349,7 +351,7 @@ def test_parts_of_the_heatmap_are_of_one_group():
         for method, value in (("independent", 0.1), ("bct", 0.7))
     ]
     heat = heatmap(boards_of(records))
-    assert [(part.words, part.group) for part in heat.parts] == [
+    assert [*heat.parts] == [
         ("one update, 1 of 2", "one update"), ("one update, 2 of 2", "one update"),
     ]  # fmt: skip
     assert [column.part for column in heat.columns] == [0] * 4 + [1] * 4

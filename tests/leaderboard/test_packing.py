@@ -5,7 +5,7 @@ import json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leaderboard.pages.charts import pack
+from leaderboard.pages.board import pack
 from leaderboard.rank.boards import rounded
 
 SCORES = st.none() | st.floats(-100, 100).map(rounded)

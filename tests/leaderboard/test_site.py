@@ -285,28 +285,6 @@ def test_records_of_another_old_model_say_so(make, tmp_path):
     assert "few" in cells[0]
 
 
-def test_unsealed_records_are_shown_without_a_rank(make, tmp_path):
-    scores = {"bct": 0.89, "l2": 0.7, "fct": 0.6}
-    seals = {"bct": None}
-    records = [
-        make(m, v, 0.9, seed=s, seal=seals.get(m, "read"))
-        for m, v in scores.items()
-        for s in range(3)
-    ]
-    build(records, tmp_path)
-    rows = json.loads((tmp_path / "boards" / "open-class-glyphs.json").read_text())
-    assert {r["method"]: r["rank"] for r in rows if r["kind"] == "method"} == {
-        "bct": None, "l2": 1, "fct": 2,
-    }  # fmt: skip
-    board = (tmp_path / "boards" / "open-class-glyphs.html").read_text()
-    row = next(line for line in board.splitlines() if 'data-method="bct"' in line)
-    assert "unsealed" in row
-    assert "89.0" in row
-    first = (tmp_path / "index.html").read_text().partition('class="questions"')[0]
-    assert "methods/l2.html" in first
-    assert "methods/bct.html" not in first
-
-
 def test_families_of_methods():
     families = {
         "bct": "compatible training", "fct": "transformation", "independent": "baseline",

@@ -3,10 +3,8 @@ import math
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.records import make_record
 
 from benchmark.report.ranks import RULE, apart, front, places
-from benchmark.report.scores import make_table
 
 THREE = {0: 0.6, 1: 0.7, 2: 0.65}
 
@@ -49,16 +47,6 @@ def test_what_is_missing_has_no_rank():
     found = places(values)
     assert [found[m].rank for m in "bac"] == [1, 2, None]
     assert found["c"].score is None
-
-
-def test_a_method_with_an_unsealed_record_is_never_the_best_of_a_table():
-    scores = {"a": 0.6, "b": 0.9, "c": 0.5}
-    records = [make_record(m, v, seed=s) for m, v in scores.items() for s in (0, 1)]
-    records[3] = records[3].model_copy(update={"seal": None})
-    table = make_table(records)
-    assert table.best("cmc_at_1", "new/old") == {"a"}
-    note = "Unsealed, so without a rank and never marked as the best: b"
-    assert sum(line.startswith(note) for line in table.notes) == 1
 
 
 def test_a_method_needs_the_seeds_that_half_of_the_others_have():

@@ -175,7 +175,6 @@ def test_orders_of_records() -> None:
     records += board("omniglot", bct=0.4, fct=0.3)
     records += [make_record("l2", 0.99)]  # lacks two seeds that the others have
     records += [make_record("mixbct", 0.99, changed={"mixbct.ratio": 0.1})]
-    records += [make_record("lwf", 0.99, seed=s, seal=None) for s in range(3)]
     orders = {o.place: o for o in measured_orders(records, RULES) if o.metric == "cmc_at_1"}
     assert set(orders["glyphs"].scores) == {"bct", "fct"}  # no control, no loser
     assert orders["glyphs"].scores["bct"] == pytest.approx([0.5, 0.501, 0.502])

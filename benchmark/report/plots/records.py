@@ -1,6 +1,7 @@
 """Plots of records, as PNG and SVG; a kind of plot is a module with ``draw``."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -50,31 +51,24 @@ def plot(
     """
     kinds = numbers.chosen("kind", kinds, list(KINDS))
     formats = numbers.chosen("format", formats, list(style.FORMATS))
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    with style.styled():
-        for slug, members, kind in _subjects(list(records), kinds):
-            chosen = select.metrics(members, metrics)
-            if kind == "curves":
-                chosen = [""]  # of the loss
-            elif kind == "backfilling" and metrics is None:
-                chosen = curve_metrics(members)
-            for metric in chosen:
-                figure = KINDS[kind](members, metric)
-                if figure is not None:
-                    name = "-".join(filter(None, (slug, kind, metric)))
-                    paths += style.save(figure, folder, name, formats)
-    return paths
+    return style.save(_drawings(list(records), kinds, metrics), Path(folder), formats)
 
 
-def _subjects(
-    records: Sequence[Record], kinds: Iterable[str]
-) -> Iterator[tuple[str, Sequence[Record], str]]:
-    """Name of the files, records and kind of each plot, whatever the metric."""
-    for slug, members in named_groups(records):
-        yield from ((slug, members, kind) for kind in kinds)
+def _drawings(
+    records: Sequence[Record], kinds: Iterable[str], metrics: select.Names
+) -> Iterator[tuple[str, style.Drawing]]:
+    """Names of the files without endings, and what draws each."""
+    subjects = [(slug, members, kind) for slug, members in named_groups(records) for kind in kinds]
     for members in settings.setting_groups(records) if "heatmap" in kinds else ():
         first = members[0]
-        changed = "-changed" if first.changed else ""
-        yield f"{first.protocol.partition(':')[0]}-{first.track}{changed}", members, "heatmap"
+        slug = f"{first.protocol.partition(':')[0]}-{first.track}"
+        subjects.append((slug + "-changed" * bool(first.changed), members, "heatmap"))
+    for slug, members, kind in subjects:
+        chosen = select.metrics(members, metrics)
+        if kind == "curves":
+            chosen = [""]  # of the loss
+        elif kind == "backfilling" and metrics is None:
+            chosen = curve_metrics(members)
+        for metric in chosen:
+            name = "-".join(filter(None, (slug, kind, metric)))
+            yield name, partial(KINDS[kind], members, metric)

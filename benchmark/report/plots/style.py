@@ -3,7 +3,7 @@
 import io
 import re
 import warnings
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
@@ -121,14 +121,34 @@ def heading(figure: Figure, title: str, below: str) -> None:
     figure.text(x, top, title, va="bottom", fontsize=12.5, fontweight="bold")
 
 
-def save(figure: Figure, folder: Path, name: str, formats: Iterable[str] = FORMATS) -> list[Path]:
-    """Write a figure as ``<name>.<format>``, without a date, and close it."""
-    paths = [folder / f"{_file_name(name)}.{form}" for form in formats]
-    for path in paths:
-        form, drawn = path.suffix[1:], io.BytesIO()
-        figure.savefig(drawn, format=form, metadata={"Date": None} if form == "svg" else None)
-        write_whole(path, drawn.getvalue())
-    plt.close(figure)
+Drawing = Callable[[], Figure | None]
+"""Draws a figure; None where that says nothing."""
+
+
+def save(
+    drawings: Iterable[tuple[str, Drawing]], folder: Path, formats: Iterable[str] = FORMATS
+) -> list[Path]:
+    """Write figures as ``<name>.<format>``, in the project's style and without a date.
+
+    Args:
+        drawings: Names of files, and what draws them.
+        folder: Made if missing.
+        formats: Of :data:`FORMATS`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths, formats = [], tuple(formats)
+    with styled():
+        for name, draw in drawings:
+            figure = draw()
+            if figure is None:
+                continue
+            for form in formats:
+                drawn = io.BytesIO()
+                date = {"Date": None} if form == "svg" else None
+                figure.savefig(drawn, format=form, metadata=date)
+                paths.append(folder / f"{_file_name(name)}.{form}")
+                write_whole(paths[-1], drawn.getvalue())
+            plt.close(figure)
     return paths
 
 

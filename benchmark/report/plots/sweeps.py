@@ -1,6 +1,7 @@
 """Plots of a sweep: score against the first swept value, a panel for each case."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,10 @@ def plot_sweep(
     Returns:
         The files, ``sweep-<field>-<metric>.<format>``.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    with style.styled():
-        for metric in dict.fromkeys(key for key, _ in table.columns):
-            figure = draw(table, metric)
-            if figure is not None:
-                name = f"sweep-{table.axes[0].key.replace(':', '+')}-{metric}"
-                paths += style.save(figure, folder, name, formats)
-    return paths
+    name = f"sweep-{table.axes[0].key.replace(':', '+')}"
+    metrics = dict.fromkeys(key for key, _ in table.columns)
+    drawings = ((f"{name}-{metric}", partial(draw, table, metric)) for metric in metrics)
+    return style.save(drawings, folder, formats)
 
 
 def frame(table: SweepTable, metric: str) -> pd.DataFrame:

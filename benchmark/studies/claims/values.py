@@ -37,7 +37,7 @@ class MissingValueError(Exception):
 
 
 class Values:
-    """Numbers of sealed records, by protocol, track, method and the run's changes.
+    """Numbers of records, by protocol, track, method and the run's changes.
 
     Those count that may be compared: see :func:`benchmark.report.comparable.comparable`.
     """
@@ -45,8 +45,7 @@ class Values:
     def __init__(self, records: Iterable[Record]) -> None:
         found: dict[tuple[str, str], list[Record]] = {}
         for record in records:
-            if record.seal is not None:
-                found.setdefault((record.protocol, record.track), []).append(record)
+            found.setdefault((record.protocol, record.track), []).append(record)
         self._records: dict[tuple[str, str, str, str], list[Record]] = {}
         for (protocol, track), here in found.items():
             for r in comparable(here):

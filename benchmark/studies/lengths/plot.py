@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -25,17 +26,7 @@ def plot_lengths(
     Returns:
         The files, ``lengths-<protocol>-<track>-<metric>.<format>``.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    formats = tuple(formats)
-    with style.styled():
-        for each in found:
-            figure = draw(each)
-            if figure is not None:
-                protocol = each.protocol.replace(":", "+")
-                name = f"lengths-{protocol}-{each.track}-{each.metric}"
-                paths += style.save(figure, folder, name, formats)
-    return paths
+    return style.save(((each.slug, partial(draw, each)) for each in found), folder, formats)
 
 
 def frame(found: Lengths) -> pd.DataFrame:

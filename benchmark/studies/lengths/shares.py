@@ -46,6 +46,11 @@ class Lengths:
     tau: Estimate
     reversed: tuple[tuple[str, str], ...]
 
+    @property
+    def slug(self) -> str:
+        """A name for files."""
+        return f"lengths-{self.protocol.replace(':', '+')}-{self.track}-{self.metric}"
+
 
 def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> list[Lengths]:
     """Line up records that differ in ``recipe.length`` alone; those of the usual one count as 1.

@@ -32,9 +32,8 @@ def _table(found: Lengths) -> TextTable:
         for method, of in found.shares.items()
         for n, s in of.items()
     )
-    slug = f"lengths-{found.protocol.replace(':', '+')}-{found.track}-{found.metric}"
     return simple_table(
-        title, slug, ["method"], [f"length {n}" for n in found.lengths], lines,
+        title, found.slug, ["method"], [f"length {n}" for n in found.lengths], lines,
         notes=(*_notes(found),), columns=_VALUES, values=values,
     )  # fmt: skip
 

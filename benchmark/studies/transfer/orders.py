@@ -50,7 +50,7 @@ class Order:
 
 
 def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Order]:
-    """An order for each protocol, track, value and metric of sealed records without changes.
+    """An order for each protocol, track, value and metric of records without changes.
 
     Of several versions of a protocol or track the newest counts, of several old models of a seed
     independent's. Methods that lack a seed that most of them have are left out, as are those that
@@ -58,7 +58,7 @@ def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Ord
     """
     found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
-        if record.seal is not None and not record.changed and record.status == "done":
+        if not record.changed and record.status == "done":
             found.setdefault((record.protocol, record.track), []).append(record)
     orders = []
     for here in (found[key] for key in sorted(found)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import matplotlib as mpl
@@ -28,20 +29,17 @@ def plot_transfer(
     Returns:
         The files, ``transfer-<metric>[-area].<format>`` and ``transfer-gaps.<format>``.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    formats = tuple(formats)
-    with style.styled():
-        for metric, value in dict.fromkeys((t.left.metric, t.left.value) for t in found):
-            mine = [t for t in found if (t.left.metric, t.left.value) == (metric, value)]
-            known = [t for t in mine if t.tau.value is not None and not t.left.published]
-            if known:
-                name = f"transfer-{metric}" + ("" if value == "cross-test" else f"-{value}")
-                paths += style.save(draw_taus(known, rules), folder, name, formats)
-        shares = gap_shares(found, rules)
-        if shares:
-            paths += style.save(draw_gaps(shares, rules), folder, "transfer-gaps", formats)
-    return paths
+    by_score: dict[tuple[str, str], list[Transfer]] = {}
+    for each in found:
+        if each.tau.value is not None and not each.left.published:
+            by_score.setdefault((each.left.metric, each.left.value), []).append(each)
+    drawings: list[tuple[str, style.Drawing]] = []
+    for (metric, value), known in by_score.items():
+        name = f"transfer-{metric}" + ("" if value == "cross-test" else f"-{value}")
+        drawings.append((name, partial(draw_taus, known, rules)))
+    if shares := gap_shares(found, rules):
+        drawings.append(("transfer-gaps", partial(draw_gaps, shares, rules)))
+    return style.save(drawings, folder, formats)
 
 
 def draw_taus(found: Sequence[Transfer], rules: TransferRules) -> Figure:
