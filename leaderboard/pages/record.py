@@ -1,7 +1,6 @@
 """The page of a method's records on a board: all seeds, provenance, every number, queries."""
 
 import base64
-import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic_core import from_json, to_json
 
 from benchmark.config.loading import load_track
 from benchmark.errors import AbsentError, BenchError
@@ -20,15 +18,11 @@ from benchmark.records.pictures import FOLDER, Pictures, pictures_name, read_pic
 from benchmark.records.record import Record
 from benchmark.report.looked_at import KINDS, look_at
 from benchmark.report.notes import over_words, seed_words, stage_name
+from benchmark.report.record_facts import Pair, Section, sections
 from leaderboard.names import record_file
 from leaderboard.pages.record_tables import MOST_SEEDS, in_full, other_parts, scores_part
-from leaderboard.read.methods import words
 from leaderboard.read.records import MethodRecords, ShownRecord, read_details
 
-Pair = tuple[str, str]
-Section = tuple[str, tuple[Pair, ...]]
-# A text longer than this is cut on the page; the file has all of it.
-_LONGEST = 2000
 _LONGEST_HEADING = 30
 _PACKAGES = ("python", "torch", "lightning-fabric", "timm", "numpy", "cpu", "system")
 
@@ -146,26 +140,6 @@ def _dataset(record: Record) -> str:
     return f"{record.dataset.name} ({fingerprint[:12]})" if fingerprint else record.dataset.name
 
 
-def _provenance(record: Record) -> tuple[Pair, ...]:
-    """Date, code and time."""
-    run, code = record.run, record.run.code
-    argv = " ".join(run.argv)
-    seconds = sum(stage.seconds or 0.0 for stage in run.stages.values())
-    pairs = {
-        "finished": run.finished or "unknown",
-        "code": f"{code.version or 'unknown'} {(code.commit or '')[:12]}".strip(),
-        "unchanged code": "unknown" if code.dirty is None else _text(not code.dirty),
-        "seconds, with shared stages": f"{seconds:.0f}",
-        "as it was called": f"bench {argv}" if argv else "",
-        "protocol and track version": f"{record.protocol_version}, {record.track_version}",
-        "schema": str(record.schema_version),
-        "seal": record.seal or "none",
-        "key": record.key,
-        "seed of the first generation": str(record.first_seed),
-    }
-    return tuple((key, value) for key, value in pairs.items() if value)
-
-
 def _facts(
     records: Sequence[Record], full: int
 ) -> tuple[list[Section], list[tuple[int, tuple[Pair, ...]]]]:
@@ -192,62 +166,12 @@ def _facts(
 
 
 def _parts(records: Sequence[Record]) -> dict[str, list[tuple[Pair, ...]]]:
-    """Title -> what each record says of it."""
-    found: dict[str, list[tuple[Pair, ...]]] = {"": [_provenance(record) for record in records]}
+    """Title -> pairs of each record."""
+    found: dict[str, list[tuple[Pair, ...]]] = {}
     for record in records:
-        for title, part in _sections(record):
+        for title, part in sections(record):
             found.setdefault(title, []).append(part)
     return found
-
-
-def _sections(record: Record) -> Iterator[Section]:
-    """Everything else that the record says, part by part."""
-    omitted = record.backfilling and record.backfilling.omitted
-    parts = {
-        "Cost": to_json(record.cost, by_alias=True, exclude_none=True),
-        "Parameters of the method": to_json(record.config),
-        "Changed settings": to_json(record.changed),
-        "Protocol and track": to_json(record.parameters, by_alias=True),
-        "Models": to_json(record.models, by_alias=True),
-        "Recipe": to_json(record.recipe, by_alias=True),
-        "Dataset": to_json(record.dataset, by_alias=True),
-        "Side-information": to_json(record.side, by_alias=True),
-        "Left out of backfilling": to_json(omitted),
-        "Adapter": to_json(record.adapter, by_alias=True),
-        "Weights": to_json(record.checkpoints),
-        "Environment": to_json(record.environment),
-    }
-    for title, part in parts.items():
-        yield title, _lines(part)
-
-
-# Recipes, models and environments are the same in hundreds of records.
-@lru_cache(maxsize=4096)
-def _lines(part: bytes) -> tuple[Pair, ...]:
-    return tuple(_flat(from_json(part), ""))
-
-
-def _flat(value: Any, name: str) -> Iterator[Pair]:
-    """Nested mappings as lines: ``augment.rotate``."""
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _flat(inner, f"{name}.{key}" if name else str(key))
-    elif name:
-        yield words(name), _text(value)
-
-
-def _text(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "none", True: "yes", False: "no"}[value]
-    if isinstance(value, int | float):
-        return str(value) if isinstance(value, int) else f"{value:g}"
-    if isinstance(value, str):
-        text = value
-    elif isinstance(value, list | tuple) and not any(isinstance(v, Mapping | list) for v in value):
-        text = ", ".join(map(_text, value))
-    else:
-        text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
 
 
 def _charts(record: Record, details: Details | None) -> dict[str, Any]:

@@ -150,7 +150,10 @@ def test_same_bytes_again_and_made_anew_where_it_is_lost(done, tmp_path) -> None
 def test_show_and_compare(done, capsys) -> None:
     runs = str(done[0] / "runs")
     for words, said in (
-        (("show", runs, "-m", "fct:simclr"), ("bytes an item, before", "simclr", "sha256")),
+        (
+            ("show", runs, "-m", "fct:simclr"),
+            ("bytes of an item before the update", "simclr", "sha256"),
+        ),
         (("show", runs, "-m", "fastfill"), ("priority, Kendall's tau", "t-SNE")),
         (("compare", "fct:simclr", "fastfill", runs), ("difference", "identities")),
     ):
