@@ -46,9 +46,9 @@ def test_interval_is_students_over_the_differences_within_a_seed(said) -> None:
     (line,) = found.lines
     differences = [a - b for a, b in zip(fct, bct, strict=True)]
     low, high = stats.t.interval(0.95, 2, loc=sum(differences) / 3, scale=stats.sem(differences))
-    assert (line.low, line.high) == pytest.approx((low, high))
+    assert line.estimate.ends == pytest.approx((low, high))
     assert low < 0 < high and line.verdict == "cannot tell"
-    assert line.mean == pytest.approx(0.02)
+    assert line.estimate.value == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_above(said, fct, bct, verdict) -> None:
 
 def test_one_seed_shows_its_value(said) -> None:
     (line,) = said([*seeds("fct", 0.6), *seeds("bct", 0.5)], ABOVE).lines
-    assert (line.reason, line.low) == ("one seed", None)
-    assert line.mean == pytest.approx(0.1)
+    assert (line.reason, line.estimate.ends) == ("one seed", None)
+    assert line.estimate.value == pytest.approx(0.1)
     assert tables.difference(line).whole == "+10.0"
 
 
@@ -211,7 +211,7 @@ def test_operations(said) -> None:
     ] + [make_record("bct", 0.5, 0.8, seed=s, converted=0.55) for s in range(3)]  # fmt: skip
 
     def mean_of(expression):
-        return said(records, {"above": [expression, 0.0]}).lines[0].mean
+        return said(records, {"above": [expression, 0.0]}).lines[0].estimate.value
 
     assert mean_of({"minus": ["fct new/new", "bct new/old"]}) == pytest.approx(0.4)
     assert mean_of({"mean": ["fct new/new", "bct new/old"]}) == pytest.approx(0.7)
@@ -251,7 +251,7 @@ def test_values_of_other_parts_of_a_record(said) -> None:
         ({"value": "added_parameters"}, 8.0),
     ):
         found = said(records, {"above": [{"method": "fct", **value}, 0]})
-        assert found.lines[0].mean == pytest.approx(expected), value
+        assert found.lines[0].estimate.value == pytest.approx(expected), value
 
 
 def test_committed_claims_are_those_of_the_papers() -> None:
@@ -317,7 +317,7 @@ def test_a_metric_without_room_decides_nothing(said, own, old) -> None:
     if own > 0.02:
         assert (rate.verdict, rate.decides) == ("agrees", True)
     else:
-        assert (rate.verdict, rate.decides, rate.low) == ("cannot tell", False, None)
+        assert (rate.verdict, rate.decides, rate.estimate.ends) == ("cannot tell", False, None)
         assert rate.reason == f"no room, {100 * (own - 1e-4):.1f} points above chance"
         assert len(rate.differences) == 3, "shown all the same"
 

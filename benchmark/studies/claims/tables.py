@@ -142,10 +142,11 @@ def sentence(answer: Answer) -> str:
 
 def difference(line: Line) -> TextCell:
     """Mean over the seeds and its interval; of one seed the one value."""
-    if line.mean is None:
+    found = line.estimate
+    if found.value is None:
         return TextCell(line.reason)
-    around = numbers.spread(line.mean, line.low, line.high, line.unit)
-    return TextCell(numbers.number(line.mean, line.unit, signed=True), around)
+    around = numbers.spread(found.value, found.low, found.high, line.unit)
+    return TextCell(numbers.number(found.value, line.unit, signed=True), around)
 
 
 def _kind(answer: Answer, kind: str) -> TextCell:
@@ -173,7 +174,7 @@ def _row(answer: Answer, line: Line) -> list[TextCell]:
     place = line.place
     where = f"{place.protocol}, {place.track}, {numbers.metric(place.metric).label}"
     words = [answer.name, line.reason or line.verdict, comparison(answer, line), where]
-    shown = difference(line) if line.mean is not None else TextCell(numbers.DASH)
+    shown = difference(line) if line.differences else TextCell(numbers.DASH)
     return [*map(TextCell, words), shown]
 
 
@@ -181,8 +182,8 @@ def _values(answer: Answer, line: Line) -> list[object]:
     place = line.place
     return [
         answer.name, line.part, place.protocol, place.track, answer.kinds[place.track],
-        place.metric, place.method, comparison(answer, line), len(line.differences), line.mean,
-        line.low, line.high, line.verdict, line.reason,
+        place.metric, place.method, comparison(answer, line), len(line.differences),
+        line.estimate.value, line.estimate.low, line.estimate.high, line.verdict, line.reason,
     ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.statistics import t_interval
 from benchmark.records.record import Record
 from benchmark.studies.claims.language import UNITS, Claim, Claims, Part, values_of
@@ -35,17 +36,10 @@ class Line:
     step: int  # which of the part's comparisons, from 0
     verdict: Verdict
     differences: Mapping[int, float]  # seed -> left less right
-    low: float | None = None  # of the mean over seeds, 95 %; None below three seeds
-    high: float | None = None
+    estimate: Estimate  # their mean; without an interval below three seeds
     reason: str = ""  # why there is no verdict
     unit: str = "share"
     decides: bool = True  # False where the metric has no room there
-
-    @property
-    def mean(self) -> float | None:
-        """Of the differences."""
-        values = self.differences.values()
-        return math.fsum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True)
@@ -70,13 +64,13 @@ class Answer:
         """The lines that a part's verdict on a track is of."""
         lines = [line for line in self.lines if (line.part, line.place.track) == (part, track)]
         told = [line for line in lines if line.decides] or lines
-        enough = {line.place.protocol for line in told if line.low is not None}
+        enough = {line.place.protocol for line in told if line.estimate.ends}
         return [line for line in told if line.place.protocol in enough] or told
 
     def weakest(self, part: int, track: str) -> Line | None:
         """Of these the one that speaks most against the part, by its mean; None without values."""
         rule = self.claim.parts[part]
-        known = [line for line in self.counted(part, track) if line.mean is not None]
+        known = [line for line in self.counted(part, track) if line.estimate.value is not None]
         return min(known, key=lambda line: _margin(rule, line), default=None)
 
     def on_track(self, track: str) -> Verdict:
@@ -123,7 +117,7 @@ def answer(name: str, claim: Claim, values: Values) -> Answer:
 def _margin(part: Part, line: Line) -> tuple[int, float]:
     """A line's order by how well it keeps a part's rule: its verdict, then its mean."""
     order: tuple[Verdict, ...] = ("disagrees", "cannot tell", "agrees")
-    mean = line.mean or 0.0
+    mean = line.estimate.value or 0.0
     return order.index(line.verdict), mean if part.above is not None else -abs(mean)
 
 
@@ -166,20 +160,19 @@ def _line(
     try:
         differences = values.difference(*pair, place)
     except MissingValueError as missing:
-        return Line(number, place, step, "cannot tell", {}, reason=str(missing), unit=unit)
-    without = _without_room(part, place, values)
-    if without:
-        return Line(
-            number, place, step, "cannot tell", differences, reason=without, unit=unit,
-            decides=False,
-        )  # fmt: skip
+        none = Estimate(None)
+        return Line(number, place, step, "cannot tell", {}, none, str(missing), unit)
     n = len(differences)
-    if n < LEAST_SEEDS:
-        reason = "one seed" if n == 1 else f"{n} seeds"
-        return Line(number, place, step, "cannot tell", differences, reason=reason, unit=unit)
+    mean = Estimate(math.fsum(differences.values()) / n)
+    without = _without_room(part, place, values)
+    few = "one seed" if n == 1 else f"{n} seeds" if n < LEAST_SEEDS else ""
+    if without or few:
+        open_: Verdict = "cannot tell"
+        why = without or few
+        return Line(number, place, step, open_, differences, mean, why, unit, not without)
     low, high = t_interval(list(differences.values())) or (-math.inf, math.inf)
-    verdict = _rule(part, low, high)
-    return Line(number, place, step, verdict, differences, low, high, unit=unit)
+    found = Estimate(mean.value, low, high)
+    return Line(number, place, step, _rule(part, low, high), differences, found, unit=unit)
 
 
 def _without_room(part: Part, place: ClaimPlace, values: Values) -> str:
