@@ -21,6 +21,7 @@ from benchmark.records import published
 from benchmark.records.files import StoredRecord
 from benchmark.records.pictures import Pictures
 from benchmark.records.record import Record
+from benchmark.report.costs import effort
 from benchmark.report.ranks import RULE
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard.names import file_name, method_href, record_files, record_href, records_href
@@ -38,7 +39,6 @@ from leaderboard.pages.evidence import make_tables as published_tables
 from leaderboard.pages.method import method_page
 from leaderboard.pages.record import QueriesLookedAt, record_page
 from leaderboard.rank.boards import RankedBoard, make_boards, number_rows
-from leaderboard.rank.costs import effort
 from leaderboard.rank.heatmap import heatmap
 from leaderboard.rank.scenarios import kinds_words
 from leaderboard.read.methods import MethodInfo, board_bibtex, method_info

@@ -4,6 +4,7 @@ The board, its chooser and ``bench upgrade`` count by it; ``chooser.js`` has the
 values that a reader changes. It imports nothing heavy.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _HOUR = 3600.0
@@ -40,3 +41,23 @@ class Assumptions:
     def money(self, hours: float) -> float:
         """Money for so many hours of one machine."""
         return hours * self.price
+
+    def updating(self, costs: Mapping[str, float], *, trains: bool) -> float:
+        """Hours that an update by a measured method takes beside the new model itself.
+
+        Args:
+            costs: ``training_cost``, the training time over one without constraint, and
+                ``convert_multiply_adds`` of an item; what is unknown counts nothing.
+            trains: Is the new model trained by the method? Then only what that takes beyond a
+                training without constraint counts, and no pairs are embedded.
+
+        Example:
+            >>> fct = {"training_cost": 1.5, "convert_multiply_adds": 720.0}
+            >>> assumed = Assumptions(items=1e6, throughput=100, pairs=36e4, map_rate=1e5)
+            >>> assumed.updating(fct, trains=False)  # 12 of training, 1 of embedding, 2
+            15.0
+        """
+        training = max(costs.get("training_cost", 1.0) - 1.0, 0.0) * self.training_hours
+        pairs = 0.0 if trains else min(self.pairs, self.items)
+        converting = self.converting(costs.get("convert_multiply_adds", 0.0))
+        return training + self.embedding(pairs) + converting

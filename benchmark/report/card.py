@@ -143,7 +143,7 @@ def _range(least: int, most: int) -> str:
 
 def _added(record: Record, measured: Path) -> int | None:
     from benchmark.records.record import record_path
-    from benchmark.report.model_size import added_parameters
+    from benchmark.report.costs import added_parameters
 
     alone = record_path(measured.parent, record.protocol, record.track, "independent", record.seed)
     return added_parameters(record, _finished(alone))

@@ -12,6 +12,7 @@ from benchmark.records import published
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
 from benchmark.report.colours import DASHES, MOST, hue
+from benchmark.report.costs import COSTS
 from benchmark.report.effects import PARTS
 from benchmark.report.ranks import front
 from benchmark.report.renderers import csv
@@ -24,7 +25,6 @@ from leaderboard.pages.method import record_links
 from leaderboard.pages.record import command, versions
 from leaderboard.rank import answers
 from leaderboard.rank.boards import RankedBoard, number_rows, rounded
-from leaderboard.rank.costs import COSTS
 from leaderboard.read.methods import method_bibtex
 
 _rounded = partial(rounded, digits=5)

@@ -7,6 +7,7 @@ from typing import Any
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
+from benchmark.report.costs import COSTS, bill_words, cost_text
 from benchmark.report.effects import Effect, models_words, percent
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
@@ -20,7 +21,6 @@ from leaderboard.names import record_href
 from leaderboard.pages.tables import answer_cell, hurts_cell, models_cell, rank_cell, share_cell
 from leaderboard.rank.answers import HELD, held, way
 from leaderboard.rank.boards import NO_SCORE, NO_VERDICT, RankedBoard
-from leaderboard.rank.costs import COSTS, bill_words, cost_text, update_hours
 from leaderboard.rank.heatmap import heatmap
 from leaderboard.read.methods import MethodInfo, bibtex
 
@@ -277,7 +277,7 @@ def _cost_words(info: MethodInfo, boards: Sequence[RankedBoard]) -> str:
     if not known or way(info) is None:
         return "what the new model costs."
     assumed = Assumptions()
-    hours = update_hours(known, assumed, trains=way(info) == "train")
+    hours = assumed.updating(known, trains=way(info) == "train")
     items = f"{assumed.items / 1e6:g} million items"
     parts = [f"{bill_words(hours, assumed)} beside the new model, for {items}"]
     if "training_cost" in known:

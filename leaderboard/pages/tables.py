@@ -7,6 +7,7 @@ from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import notes, numbers
+from benchmark.report.costs import cost_text, cost_words, hours_words, money_words
 from benchmark.report.effects import Effect, Standing, models_words, order_name, percent
 from benchmark.report.ranks import LEAST_MODELS, RankPlace
 from benchmark.report.scores import MethodScores, mean_score
@@ -23,7 +24,6 @@ from benchmark.report.text_table import (
 )
 from leaderboard.names import file_name, method_href
 from leaderboard.rank.boards import RankedBoard
-from leaderboard.rank.costs import cost_text, cost_words, hours_words, money_words, update_hours
 from leaderboard.rank.scenarios import scenario
 
 OLDER = "older version"
@@ -231,7 +231,7 @@ def _cost_cells(board: RankedBoard, method: str) -> Iterator[TextCell]:
     if family in ("control", "baseline", "unknown"):
         yield TextCell()
     else:
-        hours = update_hours(costs, _ASSUMED, trains=family == "compatible training")
+        hours = _ASSUMED.updating(costs, trains=family == "compatible training")
         money = money_words(_ASSUMED.money(hours))
         words = f"{hours_words(hours)}, {money}" if hours else "nothing"
         yield TextCell(words, sort=f"{hours:.6g}")

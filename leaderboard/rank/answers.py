@@ -9,12 +9,12 @@ from typing import Any, Literal
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
+from benchmark.report.costs import bill_words
 from benchmark.report.effects import Effect, keeps, models_words, order_name
 from benchmark.report.ranks import apart
 from benchmark.report.tables import backfilling
 from leaderboard.names import method_href
 from leaderboard.rank.boards import RankedBoard, rounded
-from leaderboard.rank.costs import bill_words, update_hours
 from leaderboard.rank.scenarios import CLASSES
 from leaderboard.read.methods import MethodInfo
 
@@ -103,7 +103,7 @@ def advice(board: RankedBoard, ways: Sequence[Way], who: str) -> dict[str, Any] 
         return None
     method, *others = fit
     assumed, mine = Assumptions(), way(board.info[method]) or "train"
-    hours = update_hours(board.costs.get(method, {}), assumed, trains=mine == "train")
+    hours = assumed.updating(board.costs.get(method, {}), trains=mine == "train")
     return _option(board, method, fits=True) | {
         "who": who, "href": method_href(method), "happens": WAYS[mine],
         "bill": bill_words(hours, assumed), "runner_up": _runner_up(board, method, others),

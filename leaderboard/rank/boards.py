@@ -11,10 +11,10 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.records.files import StoredRecord
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, outcome, scores, select
+from benchmark.report.costs import COSTS, cost_text, method_costs
 from benchmark.report.effects import PARTS, Standing, standing
 from benchmark.report.scores import CaseVerdict, MethodScores, ScoreTable
 from leaderboard.names import file_name
-from leaderboard.rank.costs import COSTS, cost_text, method_costs
 from leaderboard.rank.scenarios import Scenario, scenario
 from leaderboard.read.methods import MethodInfo
 

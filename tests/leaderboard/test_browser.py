@@ -8,7 +8,7 @@ import pytest
 from support.sites import sample, write
 
 from benchmark.metrics.cost_model import Assumptions
-from leaderboard.rank.costs import bill_words, update_hours
+from benchmark.report.costs import bill_words
 from leaderboard.site import build_folder, freeze
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -240,7 +240,7 @@ def test_the_choosers_arithmetic_is_that_of_the_site(visit):
                 page.fill(f"input[name={name}]", f"{value:g}")
             assumed = Assumptions(items=items, throughput=throughput, price=price)
         text = page.inner_text("#chosen")
-        hours = update_hours(costs, assumed, trains=False)
+        hours = assumed.updating(costs, trains=False)
         assert bill_words(hours, assumed) in text
         assert bill_words(assumed.embedding(assumed.items), assumed) in text
 

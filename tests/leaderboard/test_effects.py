@@ -9,12 +9,12 @@ from support.sites import backfilled, boards_of
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report.colours import DARK, PALETTE
+from benchmark.report.costs import effort
 from benchmark.report.effects import criterion, effects, keeps, percent
 from leaderboard.pages import changes, tables
 from leaderboard.pages.method import sentences
 from leaderboard.rank import answers
 from leaderboard.rank.boards import number_rows
-from leaderboard.rank.costs import effort, update_hours
 from leaderboard.rank.heatmap import heatmap
 from leaderboard.rank.scenarios import scenario
 from leaderboard.read.methods import method_info
@@ -261,11 +261,11 @@ def test_hours_by_hand():
     assumed = Assumptions(items=3.6e6, throughput=100, training_hours=10, pairs=36e4, map_rate=1e6)
     costs = {"training_cost": 1.25, "convert_multiply_adds": 1e3}
     # 2.5 of training, 1 of embedding pairs, 1 of converting.
-    assert update_hours(costs, assumed, trains=False) == 4.5
+    assert assumed.updating(costs, trains=False) == 4.5
     assert assumed.embedding(assumed.items) == 10.0
-    assert update_hours({"training_cost": 0.9}, assumed, trains=True) == 0.0
+    assert assumed.updating({"training_cost": 0.9}, trains=True) == 0.0
     few = Assumptions(items=100, throughput=1, pairs=1000)
-    assert update_hours({}, few, trains=False) == pytest.approx(100 / 3600)
+    assert few.updating({}, trains=False) == pytest.approx(100 / 3600)
 
 
 def test_what_a_submission_takes():

@@ -19,7 +19,7 @@ from benchmark.errors import BenchError
 from benchmark.records.details import LIMIT, Details, Ordering, Picture, QueryResults, details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record, write_record
-from leaderboard.rank.costs import method_costs
+from benchmark.report.costs import method_costs
 from leaderboard.read.methods import method_info
 from leaderboard.site import build, build_folder, freeze
 

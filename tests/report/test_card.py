@@ -7,7 +7,7 @@ from support.objects import changed
 
 from benchmark.records.files import read_record, write_record
 from benchmark.report.card import MEASURED, field_notes, method_card
-from benchmark.report.model_size import added_parameters
+from benchmark.report.costs import added_parameters
 
 
 def test_notes():

@@ -12,7 +12,7 @@ from benchmark.metrics.compatibility import AVERAGED
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import select
 from benchmark.report.comparable import comparable
-from benchmark.report.model_size import added_parameters
+from benchmark.report.costs import added_parameters
 from benchmark.report.notes import track_kind
 from benchmark.studies.claims.language import EACH, Number, Operation, Part, Value
 

@@ -14,7 +14,6 @@ from benchmark.cli.upgrading import upgrade as command
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.upgrade.read.request import UpgradeRequest
 from benchmark.upgrade.search.strategies import REEMBED
-from leaderboard.rank.costs import update_hours
 from leaderboard.site import build_folder
 
 ITEMS = 100_000_000
@@ -34,7 +33,7 @@ def test_board_and_upgrade_agree_on_the_same_hundred_million_items():
     assert every["money"] == pytest.approx(board.money(board.embedding(ITEMS)))
     # A map as fast as the one that was measured, of vectors that are embedded already.
     measured = replace(board, map_rate=1000 * found["linear"]["rows_per_s"], pairs=0)
-    expected = update_hours({"convert_multiply_adds": 1000}, measured, trains=False)
+    expected = measured.updating({"convert_multiply_adds": 1000}, trains=False)
     linear = found["linear"]["cost"]
     assert linear["hours"] == pytest.approx(expected)
     assert linear["money"] == pytest.approx(board.money(expected)) and linear["money"] > 0

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.records.record import Record
-from benchmark.report.model_size import added_parameters
 from benchmark.report.ranks import LEAST_MODELS
 
 COSTS = {
@@ -71,27 +70,6 @@ def cost_text(key: str, value: float) -> str:
 def cost_words(costs: Mapping[str, float], keys: Iterable[str] = COSTS) -> list[str]:
     """Some costs with their names, ``1.23x training cost``."""
     return [f"{cost_text(key, costs[key])} {COSTS[key]}" for key in keys if key in costs]
-
-
-def update_hours(costs: Mapping[str, float], assumed: Assumptions, *, trains: bool) -> float:
-    """Hours of one machine that an update takes beside the new model itself.
-
-    Args:
-        costs: See :func:`method_costs`; what is unknown counts nothing.
-        assumed: The deployment.
-        trains: Is the new model trained by the method? Then only what that takes beyond a training
-            without constraint counts, and no pairs are embedded.
-
-    Example:
-        >>> fct = {"training_cost": 1.5, "convert_multiply_adds": 720.0}
-        >>> assumed = Assumptions(items=1e6, throughput=100, pairs=36e4, map_rate=1e5)
-        >>> update_hours(fct, assumed, trains=False)  # 12 of training, 1 of embedding, 2
-        15.0
-    """
-    training = max(costs.get("training_cost", 1.0) - 1.0, 0.0) * assumed.training_hours
-    pairs = 0.0 if trains else min(assumed.pairs, assumed.items)
-    converting = assumed.converting(costs.get("convert_multiply_adds", 0.0))
-    return training + assumed.embedding(pairs) + converting
 
 
 def hours_words(hours: float) -> str:
@@ -168,3 +146,21 @@ def effort(boards: Iterable[Sequence[Record]]) -> Effort | None:
 
 def _hours(record: Record) -> float:
     return sum(stage.seconds or 0.0 for stage in record.run.stages.values()) / 3600
+
+
+def added_parameters(record: Record, alone: Record | None) -> int | None:
+    """Parameters that a method adds: its parts', and its model's beyond the independent one's.
+
+    ``alone`` is the record of ``independent`` beside it; without one, models count as alike. A
+    negative result means that the method's model is the smaller one. None where the other record
+    has other backbones: one of an earlier version may stand beside a newer one.
+    """
+    if alone is not None and _backbones(alone) != _backbones(record):
+        return None
+    parts = record.cost.added_parameters or 0
+    independent = None if alone is None else alone.cost.parameters
+    return parts if independent is None else parts + (record.cost.parameters or 0) - independent
+
+
+def _backbones(record: Record) -> dict[str, str | None]:
+    return {name: model.backbone for name, model in record.models.items()}
