@@ -1,4 +1,4 @@
-"""What several tests share: small runs on the toy track."""
+"""Fixtures that several tests share: small runs on the toy track."""
 
 from __future__ import annotations
 

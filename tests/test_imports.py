@@ -1,4 +1,4 @@
-"""What an import costs: nothing heavy where nothing is computed."""
+"""Costs of imports: nothing heavy where nothing is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which way the arrows point: packages import what stands above them, and nothing in circles."""
+"""Direction of imports: packages import what stands above them, and nothing in circles."""
 
 import ast
 import graphlib

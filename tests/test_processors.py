@@ -36,7 +36,7 @@ INSTRUCTIONS = {
     "its own": {},
 }  # fmt: skip
 NEEDS = {"AVX2": ("AVX2", "AVX512"), "AVX-512": ("AVX512",)}
-"""What torch calls the processors that can compute with them."""
+"""Torch's names of the processors that can compute with them."""
 THREADS = "COMPATBENCH_TEST_THREADS"
 
 

@@ -1,4 +1,4 @@
-"""What is said of all committed records together."""
+"""Checks of all committed records together."""
 
 from __future__ import annotations
 

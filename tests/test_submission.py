@@ -62,7 +62,7 @@ class Clone:
         self.call("git", "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-m", words)
 
     def script(self, base: str = "base", code: int = 0) -> str:
-        """What hosted repositories run says of a pull request of all that is committed."""
+        """The workflow of hosted repositories, for a pull request of all that is committed."""
         return self.call("bash", ".ci/submission", base, code=code)
 
 

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 CORE = "tests/ranking/test_ranks.py tests/metrics tests/records tests/training/test_loop.py"
-"""What a version of NumPy, numba, pandas, pydantic or torch would break first."""
+"""Tests that a version of NumPy, numba, pandas, pydantic or torch would break first."""
 
 
 def required():

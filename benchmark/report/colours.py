@@ -9,7 +9,7 @@ PALETTE = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#332288", "#5C3A00",
 )  # fmt: skip
 DARK = {"#0072B2": "#4AA8E0", "#332288": "#9D92E6", "#5C3A00": "#C79A5B"}
-"""What stands for a colour that a dark page swallows; ``leaderboard/assets/style.css`` has both."""
+"""Substitutes for colours that a dark page swallows; ``leaderboard/assets/style.css`` has both."""
 GREY = "#555555"
 REST = "#b9bfc5"
 """Of methods that a plot does not highlight."""
@@ -22,7 +22,7 @@ MOST = 8
 # Most figures show these, so no two share a colour; every other method's follows from its name.
 _FIRST = ("bct", "fct", "mixbct", "l2", "bt2", "fastfill", "procrustes", "contrast")
 _LOWER = "lower bound"
-"""What plots call the old model on its own gallery."""
+"""Name of the old model on its own gallery in plots."""
 
 
 def hue(method: str) -> int | None:

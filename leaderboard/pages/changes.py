@@ -57,7 +57,7 @@ class Release(Model):
 
     release: Text
     newest: Text
-    """When the newest of its records was finished."""
+    """Date at which the newest of its records was finished."""
     records: Annotated[int, Field(ge=0)]
     boards: Mapping[Text, FrozenBoard]
 

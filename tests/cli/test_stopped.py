@@ -20,7 +20,7 @@ def descendants(pid):
 
 
 def runs(pid):
-    """Whether a process is there, and no more than not waited for."""
+    """Tell whether a process is there, and no more than not waited for."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""What the command sends to a terminal, and how it ends when files cannot be read or written."""
+"""Output of the command to a terminal, and its end when files cannot be read or written."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""What is refused where a file is read: names, tasks, parameters and options."""
+"""Refusals where a file is read: names, tasks, parameters and options."""
 
 import pytest
 import yaml

@@ -288,7 +288,7 @@ def quick(tmp_path, protocol, methods=("independent",), **options):
 
 @pytest.mark.parametrize(("at", "name"), [(0, "old"), (1, "new")])
 def test_a_generation_without_data(tmp_path, at, name) -> None:
-    """How many classes a group has is known from the data alone, before anything is trained."""
+    """The number of a group's classes is known from the data, before anything is trained."""
     none = {"classes": [0, 0.01], "groups": ["home"]}
     both = [{"name": n, **(none if n == name else {})} for n in ("old", "new")]
     with pytest.raises(BenchError, match=rf"mine.yaml: generations\[{at}\] '{name}': .*got none"):
@@ -356,7 +356,7 @@ def test_a_new_protocol_is_one_file_that_mixes_what_there_is(tmp_path) -> None:
 
 
 def test_words_for_readers_name_no_work():
-    """What happens and what the pictures are: every page says it, no record's key knows it."""
+    """Words for what happens and for the pictures: on every page, in no record's key."""
     protocol, track = load_protocol("open-class"), load_track("glyphs")
     assert protocol.scenario and (track.kind, track.subject) == ("rendered", "rendered characters")
     words = {"kind": "photographs", "subject": "others", "title": "Other", "note": "Other"}

@@ -1,4 +1,4 @@
-"""What names an adapter's work: its code, not its words or its layout."""
+"""Fingerprints of adapters: of their code, not of their words or their layout."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What SimCLR's training changes of a track's recipe."""
+"""Changes that SimCLR's training makes to a track's recipe."""
 
 import pytest
 

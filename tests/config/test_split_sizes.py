@@ -1,4 +1,4 @@
-"""What each generation sees, from declared numbers alone: as the split of the data has it."""
+"""Sight of each generation, from declared numbers alone: as the split of the data has it."""
 
 import numpy as np
 import pytest

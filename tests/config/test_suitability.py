@@ -1,4 +1,4 @@
-"""What a track cannot serve, and the plan of every protocol on every track without its data."""
+"""Refusals of a track, and the plan of every protocol on every track without its data."""
 
 import re
 

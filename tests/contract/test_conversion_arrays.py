@@ -274,7 +274,7 @@ def test_bad_galleries(arrays, plain, sided, with_priority):
 
 
 def test_the_harness_refuses_in_one_line_too(sided, tmp_path, monkeypatch, capsys):
-    """What reaches a stored map without its side-information ends the command with code 2."""
+    """A stored map that lacks its side-information ends the command with code 2."""
     sided.save(tmp_path / "kept")
 
     def call(**_):
@@ -299,7 +299,7 @@ def test_pairs_in_the_harness_are_checked_too():
 
 @pytest.mark.parametrize("name", ["old", "new"])
 def test_zeros_have_no_direction(arrays, name, tmp_path):
-    """Where cosine compares they would become NaN, or be like everything."""
+    """Compared by cosine they would become NaN, or be like everything."""
     damaged = {key: arrays[key].copy() for key in ("old", "new")}
     damaged[name][[7, 30]] = 0
     method = benchmark.get_method("linear")

@@ -66,7 +66,7 @@ def test_pairs_stay_pairs_and_none_is_handed_on(trainer):
 
 @pytest.mark.parametrize(("n", "batch"), [(16, 16), (50, 16), (400, 16), (20, 3)])
 def test_statistics_stay_from_half_way(n, batch, trainer):
-    """Whether the steps are many epochs or a part of one."""
+    """The steps may be many epochs or a part of one."""
     modes, counts = [], []
 
     def loss(module, x):

@@ -1,4 +1,4 @@
-"""What every dataset must satisfy, whatever it is made of."""
+"""Checks that every dataset must satisfy, whatever it is made of."""
 
 from collections.abc import Callable
 

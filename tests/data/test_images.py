@@ -1,4 +1,4 @@
-"""How pictures of any format, mode and shape become arrays, at once or when they are needed."""
+"""Pictures of any format, mode and shape as arrays, at once or when they are needed."""
 
 import numpy as np
 import pytest

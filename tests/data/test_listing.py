@@ -1,4 +1,4 @@
-"""What a table, or the names of files, say of anybody's images; and links among them."""
+"""Tables and names of files of anybody's images; and links among them."""
 
 import csv
 import time

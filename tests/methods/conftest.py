@@ -170,7 +170,7 @@ def by_layers():
 
 @pytest.fixture
 def handed(monkeypatch):
-    """What an adapter of a map hands to the fit, which is left out."""
+    """Arguments that an adapter of a map hands to the fit, which is left out."""
     seen = {}
 
     def fit_map(make, loss, rows, n, trainer, **options):

@@ -1,4 +1,4 @@
-"""What equals the independent model to rounding, through the real loop and the real harness."""
+"""Methods that equal the independent model to rounding, through the real loop and harness."""
 
 import dataclasses
 

@@ -91,7 +91,7 @@ def old_classifier(job):
 
 
 def scale_of_logits(job):
-    """What K multiplies a cosine by: its scale, or the mean lengths of its rows and old vectors."""
+    """K multiplies a cosine by its scale, or the mean lengths of its rows and old vectors."""
     kept = job.old.head
     if kept is None:
         return job.spec.scale

@@ -13,7 +13,7 @@ def unit(x):
 
 
 def term(new, old, labels, tau, hardest, stored=None):
-    """What the batch shows itself has no gradient, so it may be ``stored`` apart from ``new``."""
+    """The batch's own negatives have no gradient, so they may be ``stored`` apart from ``new``."""
     new, old, stored = unit(new), unit(old), unit(new if stored is None else stored)
     total = 0.0
     for i, y in enumerate(labels):

@@ -1,4 +1,4 @@
-"""What random, keep-old and oracle-concat must give, through the real harness."""
+"""Controls through the real harness: random, keep-old and oracle-concat."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What holds of every method with a map: an item is converted alone, new/new is independent's."""
+"""Rules for every method with a map: an item is converted alone, new/new is independent's."""
 
 import numpy as np
 import pytest

@@ -357,7 +357,7 @@ def test_variants_change_what_they_say(data):
 
 
 def test_side_information_along_a_chain(data):
-    """Where an update follows, g brings the side-information along (FCT section 4.4)."""
+    """Before a further update g brings the side-information along (FCT section 4.4)."""
     old, new, labels = data
     side, new_side = new[:, :3] * 2, old[:, :4] + 1
     pairs = Pairs(old, new, labels, side=side, head=make_head(), new_side=new_side)

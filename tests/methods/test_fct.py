@@ -277,7 +277,7 @@ def test_statistics_are_frozen_from_half_way(pairs):
 
 
 def test_side_information_is_used(pairs):
-    """Where the old vectors say nothing and the side-information everything."""
+    """Old vectors that say nothing, side-information that says everything."""
     _, new = pairs
     blind = Pairs(torch.randn(200, 6), new, side=2 * new)
     fitted = FCT(width=32, side="simclr").learn(blind, trainer(steps=150))

@@ -73,7 +73,7 @@ def test_angles():
 
 @pytest.mark.parametrize("other", [[1.0, 0.0], [-1.0, 0.0], [1.0, 1e-6]])
 def test_gradient_of_the_angle_is_finite(other):
-    """Where an arccosine's is not: the trap of a member that is its own centre."""
+    """An arccosine's is not finite: the trap of a member that is its own centre."""
     x = torch.tensor([[3.0, 0.0]], requires_grad=True)
     angles(x, torch.tensor([other])).sum().backward()
     assert x.grad.isfinite().all() and x.grad.norm() < 2

@@ -25,7 +25,7 @@ class Spy(torch.nn.Module):
 
 
 def replaced(batch, mixed):
-    """Which rows of the mixture are old; the others must be the new ones."""
+    """Mask of the old rows of the mixture; the others must be the new ones."""
     old = (mixed == batch.old).all(dim=1)
     assert torch.equal(mixed[~old], batch.new[~old])
     return old

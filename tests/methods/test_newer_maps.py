@@ -220,7 +220,7 @@ def test_contrast_is_least_where_classes_fall_together():
 
 @pytest.mark.parametrize("label", ["strict", "relaxed"])
 def test_it_starts_at_the_solution_of_a_turned_space(label):
-    """Where new vectors are turned old ones, both maps meet them exactly before any training."""
+    """Both maps meet new vectors that are turned old ones exactly, before any training."""
     old, new, *_ = (torch.tensor(x) for x in turned(100))
     method = LambdaOrthogonalFull(back=label, contrast=0.0, threshold=1.0)
     maps = method.start(old, new)

@@ -109,7 +109,7 @@ def test_metrics_import_light():
 
 
 def test_a_declaration_is_enough(monkeypatch):
-    """What a module declares beside a function is described; the function stays as it is."""
+    """Declarations beside a function are described; the function stays as it is."""
     monkeypatch.setattr(catalog, "_DECLARED", {**catalog.declared()})
     monkeypatch.setattr(catalog, "declared", lambda: catalog._DECLARED)
     plain = lambda scores, k: scores[:k]  # noqa: E731

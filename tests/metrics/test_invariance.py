@@ -1,4 +1,4 @@
-"""What no metric may hang on: how the gallery lies, threads. What every one refuses: NaN."""
+"""Metrics depend neither on the gallery's order nor on threads, and refuse NaN."""
 
 import numpy as np
 import pytest

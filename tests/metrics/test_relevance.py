@@ -132,7 +132,7 @@ def test_ties_differ_from_trec_eval():
 
 
 def test_classes_are_gains_of_one():
-    """What the engine says of classes, ties and distractors among them."""
+    """The engine's results for classes, ties and distractors among them."""
     rng = np.random.default_rng(1)
     x, y = rng.integers(-2, 3, (7, 3)) + 0.0, rng.integers(-2, 3, (40, 3)) + 0.0
     ql, gl = rng.integers(0, 3, 7), rng.integers(0, 5, 40)

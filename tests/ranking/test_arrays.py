@@ -1,4 +1,4 @@
-"""What comes in: types, shapes and values that are taken or refused."""
+"""Arguments: types, shapes and values that are taken or refused."""
 
 import numpy as np
 import pytest

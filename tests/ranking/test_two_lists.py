@@ -174,7 +174,7 @@ def test_ends_of_a_curve(merge):
 
 @pytest.mark.parametrize("merge", [RankMerge(), RankFusion(), ScoreMerge()])
 def test_counting_and_score_blocks_agree(merge):
-    """What is counted without blocks is what the merge says of whole score blocks."""
+    """Counts without blocks are those of the merge of whole score blocks."""
     rng = np.random.default_rng(1)
     x = [rng.normal(size=(n, 6)).astype(np.float32) for n in (20, 150, 20, 150)]
     ql, gl, order = rng.integers(0, 5, 20), rng.integers(0, 5, 150), rng.permutation(150)
@@ -289,7 +289,7 @@ BENT_L2 = Scale.checked(-60.0, 1.5, np.sort(np.random.default_rng(6).integers(-4
     ids=["raw", "ranks", "ranks, k 0", "window 20", "window 700", "bent"],
 )  # fmt: skip
 def test_rows_and_score_blocks_agree(merge, matches, ties):
-    """What is counted row by row is what the merge says of whole score blocks, ties included."""
+    """Declared merges give what the merge of whole score blocks gives, ties included."""
     x, (ql, gl), rules = problem_of_rows(np.random.default_rng(3), ties=ties)
     if matches == "few":
         gl = np.where(np.arange(len(gl)) % 500 == 0, gl, 99)

@@ -216,7 +216,7 @@ def of_before(images, changes, draws, dtype):
      Augment(rotate=15, scale=0.3, shift=0.1, contrast=0.4, brightness=0.2)],
 )  # fmt: skip
 def test_results_are_those_of_before(noise, how, dtype):
-    """What was trained before fields were added is what is trained now, to rounding.
+    """Training gives what it gave before fields were added, to rounding.
 
     torch takes the places of the pixels from a product of matrices, which libraries sum in orders
     of their own, with fused or separate roundings, and from processor to processor otherwise; ours

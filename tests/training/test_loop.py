@@ -65,7 +65,7 @@ def test_epochs_differ_in_order(trainer):
 
 
 def test_all_rows_get_their_turn(trainer):
-    """What one epoch leaves out of its incomplete batch, others visit."""
+    """Images that one epoch leaves out of its incomplete batch, others visit."""
     module = Recorder()
     trainer().run(module, 21, Budget(30, 8))
     assert set(chain(*module.batches)) == set(range(21))

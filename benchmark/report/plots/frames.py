@@ -12,7 +12,7 @@ from benchmark.report.ranks import front
 from benchmark.report.text_table import score_cell
 
 INTERVAL: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
-"""How seaborn draws :func:`ends`: the middle one, between the outer ones; nothing resampled."""
+"""Seaborn options for :func:`ends`: the middle, between the outer ones; nothing resampled."""
 
 
 def scale(metric: str) -> float:

@@ -155,7 +155,7 @@ class Part(Model):
     metrics: tuple[str, ...] = ()
     """Those that a track does not have are left out of it."""
     methods: tuple[str, ...] = ()
-    """What ``*`` stands for, one after the other."""
+    """Values of ``*``, one after the other."""
     above: Annotated[tuple[Expression, ...], Field(min_length=2)] | None = None
     """Each is above the next."""
     by: Annotated[float, Field(ge=0)] = 0.0
@@ -164,7 +164,7 @@ class Part(Model):
     """The two differ by no more than ``within``."""
     within: Annotated[float, Field(ge=0)] | None = None
     unanswered: Text | None = None
-    """Why no records can answer it."""
+    """The reason why no records can answer it."""
 
     @model_validator(mode="after")
     def _one_rule(self) -> Part:
@@ -199,7 +199,7 @@ class Claim(Model):
     source: Text
     """Sections and tables of the paper."""
     caveat: Text = ""
-    """Where the paper's own numbers do not carry its sentence."""
+    """Cases where the paper's own numbers do not carry its sentence."""
     parts: Annotated[tuple[Part, ...], Field(min_length=1)]
 
 

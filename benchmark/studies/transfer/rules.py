@@ -31,7 +31,7 @@ class TransferRules(Model):
     tau: Annotated[float, Field(ge=-1, le=1)]
     """Least tau-b of orders that transfer."""
     above: Annotated[float, Field(ge=-1, le=1)]
-    """What the lower end of its interval must exceed."""
+    """Bound that the lower end of its interval must exceed."""
     seeds: int = Field(ge=2, le=100)
     """Fewest of each side; below, nothing is told."""
     methods: int = Field(ge=3, le=100)
