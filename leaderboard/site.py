@@ -21,6 +21,7 @@ from benchmark.records import published
 from benchmark.records.files import StoredRecord
 from benchmark.records.pictures import Pictures
 from benchmark.records.record import Record
+from benchmark.records.slim import bases
 from benchmark.report.costs import effort
 from benchmark.report.ranks import RULE
 from benchmark.report.text_table import TextCell, TextTable, simple_table
@@ -338,13 +339,16 @@ class _Site:
         return [*found.skipped, *(skip(error, self.roots) for error in self.looked_at.damaged)]
 
     def _files(self, board: RankedBoard, seed: ShownRecord) -> None:
-        """A record and its details, as they are."""
+        """A record, its details and bases, as they are."""
         address, path = record_files(board.slug, seed.record), seed.stored.path
         there = path.is_file()
         anew = "" if there else json.dumps(seed.record.as_json(), indent=1) + "\n"
         self._write(f"{address}.json", path.read_bytes() if there else anew.encode())
         if seed.packed:
-            self._write(f"{address}.details.gz", seed.packed)
+            self._write(f"{address}.details.xz", seed.packed)
+        for base in bases(path) if there else []:
+            if not (self.out / "records" / base.name).exists():
+                self._write(f"records/{base.name}", base.read_bytes())
 
 
 def freeze(root: _Path | Sequence[_Path], name: str, folder: Path | None = None) -> Path:

@@ -135,7 +135,9 @@ def run(
     compute = Compute(accelerator.accelerator, accelerator.devices, engine)
     with running.Progress() as reporter:
         models = parse_published(published)
-        results = carry_out(requests, existing, store, out, compute, reporter, models)
+        results = carry_out(
+            requests, existing, store, out, compute, reporter, models, queries=not records_only
+        )
     if records_only:
         echo(f"{len(results)} records below {requests[0].folder(out)}")
     elif axes:

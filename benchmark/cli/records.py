@@ -75,7 +75,7 @@ def show(
     tracks: options.Tracks = "", seeds: options.Seeds = "", as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Show all that records say: scores, cost, data, times, provenance."""
-    from benchmark.records.details import find_details
+    from benchmark.records.details_files import find_details
     from benchmark.report.tables.record import facts, text_table
 
     chosen = selected(runs, methods, protocols, tracks, seeds)

@@ -14,7 +14,7 @@ from typer import Option
 
 from benchmark.cli import options
 from benchmark.cli.output import echo, echo_json
-from benchmark.cli.records import print_tables
+from benchmark.cli.records import print_tables, selected
 from benchmark.errors import AbsentError, BenchError
 
 if TYPE_CHECKING:
@@ -142,6 +142,55 @@ def models(
             echo(f"{words}: '{each.title}' of {each.unit}, {each.checkpoint}")
     n = len(done.index.models)
     echo(f"{done.folder}: {n} models, {done.n_bytes / 1e6:.1f} MB; {len(done.missing)} missing")
+
+
+@app.command(
+    epilog="Examples: `bench results details results -p open-class -t glyphs -m bct,fct` · "
+    "`bench results details results -m fct --data-root DIR`"
+)
+def details(
+    runs: options.Runs = None, methods: options.Methods = "", protocols: options.Protocols = "",
+    tracks: options.Tracks = "", seeds: options.Seeds = "", data_root: Roots = None,
+    store: StoreFolder = None,
+) -> None:  # fmt: skip
+    """Write all results by query beside records, from the store or computed again."""
+    from benchmark.cli.running import Progress
+    from benchmark.harness.repeating import results_by_query
+    from benchmark.harness.store import default_store
+    from benchmark.records.slim import write_queries
+
+    roots, failed = options.track_roots(data_root), 0
+    chosen = selected(runs, methods, protocols, tracks, seeds)
+    with Progress() as reporter:
+        for one in chosen:
+            root = roots.get(one.record.track)
+            try:
+                packed = results_by_query(
+                    one.record, store or default_store(), data_root=root, reporter=reporter
+                )
+            except BenchError as error:
+                failed += 1
+                echo(f"bench: {one.path}: {error}", err=True)
+                continue
+            echo(write_queries(one.path, packed))
+    if failed:
+        raise BenchError(f"results: {failed} of {len(chosen)} records without results by query")
+
+
+@app.command(epilog="Example: `bench results export results --out scores.parquet`")
+def export(
+    runs: options.Runs = None,
+    out: Annotated[Path, Option("--out", help="The file.")] = Path("scores.parquet"),
+) -> None:
+    """Write all scores of records as one tidy Parquet file: a row for each case and metric."""
+    from benchmark.config.files import plain_io_errors, require_file_place, write_whole
+    from benchmark.report.frame import frame
+
+    require_file_place(out, "--out")
+    table = frame(one.record for one in selected(runs, "", "", "", ""))
+    with plain_io_errors(out.parent):
+        write_whole(out, table.to_parquet(index=False))
+    echo(f"{out}: {len(table):,} scores")
 
 
 def _write_pictures(out: Path, roots: dict[str, Path], seeds: Collection[int]) -> None:

@@ -41,6 +41,11 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
+def bytes_digest(content: bytes) -> str:
+    """SHA-256 of some bytes, ``sha256:...``."""
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes, ``sha256:...``."""
     with path.open("rb") as file:
@@ -56,7 +61,7 @@ def seal_of(value: Mapping[str, Any]) -> str:
     """SHA-256 of a JSON-able mapping without its own seal, ``sha256:...``; keys in any order."""
     content = {key: each for key, each in value.items() if key != SEAL}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return bytes_digest(text.encode())
 
 
 def read_bytes(path: Path, limit: int) -> bytes:

@@ -20,7 +20,7 @@ from benchmark.config.setup import Precision
 from benchmark.errors import BenchError, located
 from benchmark.harness.graph import TRAINING, data_source, record_key
 from benchmark.harness.requests import Request, make_request
-from benchmark.records.details import check_digest
+from benchmark.records.details_files import check_digest
 from benchmark.records.evidence import evidence_file
 from benchmark.records.files import read_record
 from benchmark.records.record import Record, record_path

@@ -79,7 +79,7 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
             "track": _plain(setup.track, TrackRules),
         },
         # As the stage wrote it: one that was damaged since must not get a hash that fits.
-        "details": evaluation and metas[evaluation.name]["files"][DETAILS]["digest"],
+        "queries": evaluation and metas[evaluation.name]["files"][DETAILS]["digest"],
     }  # fmt: skip
     return build(Record, values, "record")
 

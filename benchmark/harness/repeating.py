@@ -5,18 +5,22 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
+from benchmark.config.files import bytes_digest
 from benchmark.errors import BenchError
+from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, Reporter
+from benchmark.harness.executor import execute
 from benchmark.harness.graph import SCORING, TRAINING, data_source, record_key
 from benchmark.harness.published_models import Published, read_published
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out
+from benchmark.harness.store import Store
 from benchmark.records.provenance import code_version
 from benchmark.records.record import Record
 from benchmark.records.verified import TOLERANCE, Verification
@@ -24,7 +28,7 @@ from benchmark.records.verified import TOLERANCE, Verification
 _KIND = ("cpu", "system", "precision")
 _IF_KNOWN = "instructions"  # what older records do not say
 # Details follow from the same embeddings and may since hold more.
-_ELSEWHERE = frozenset({"environment", "key", "adapter", "details"})
+_ELSEWHERE = frozenset({"environment", "key", "adapter", "details", "queries"})
 Value = tuple[str, float]
 
 
@@ -126,7 +130,7 @@ def repeat(
     """Train, embed and score a record's work again, on as many threads as it had.
 
     Args:
-        record: One with a seal.
+        record: One that was read.
         data_root: Folder of the images, if its track needs one.
         store: Keeps what is trained for the next verification; by default nothing is kept.
         reporter: Progress callbacks.
@@ -138,13 +142,45 @@ def repeat(
     differences = other_work(record, request)
     if differences:
         raise BenchError(f"this code would do other work than the record's: {differences}")
-    compute = Compute("cpu" if devices(record) <= {"cpu"} else "auto")
     with tempfile.TemporaryDirectory(prefix="bench-verify-") as folder, _threads(record):
         again = carry_out(
             [request], store=store or Path(folder, "store"), out=Path(folder, "runs"),
-            compute=compute, reporter=reporter, published=_taken(record),
+            compute=_compute(record), reporter=reporter, published=_taken(record), queries=False,
         )  # fmt: skip
     return Repetition(record, again[-1])
+
+
+def results_by_query(
+    record: Record, store: Path, *, data_root: Path | None = None,
+    reporter: Reporter | None = None,
+) -> bytes:  # fmt: skip
+    """All results by query of a record, from its evaluation in a store or computed again.
+
+    Raises:
+        BenchError: If the method is not applicable, this code would do other work than the
+            record's, or what comes out is not what the record's evaluation gave.
+    """
+    request = request_of(record, data_root)
+    differences = other_work(record, request)
+    if record.queries is None or differences:
+        raise BenchError(differences or f"not applicable: {record.reason}")
+    plan = request.plan([record.method], [record.seed], _taken(record))
+    (result,) = (result for result in plan.results if result.label == record.method)
+    if result.evaluation is None:
+        raise BenchError(f"not applicable: {result.reason}")
+    stages = Store(store)
+    with _threads(record):
+        execute(replace(plan, results=(result,)), stages, _compute(record), reporter)
+    packed = (stages.path(result.evaluation.name) / DETAILS).read_bytes()
+    if bytes_digest(packed) != record.queries:
+        raise BenchError(
+            "other results by query than the record's (hashes differ), as from another machine"
+        )
+    return packed
+
+
+def _compute(record: Record) -> Compute:
+    return Compute("cpu" if devices(record) <= {"cpu"} else "auto")
 
 
 def request_of(
@@ -153,10 +189,8 @@ def request_of(
     """What a run of a record's work is asked for.
 
     Raises:
-        BenchError: If it has no seal, or protocol, track or method are not known here.
+        BenchError: If protocol, track or method are not known here.
     """
-    if record.seal is None:
-        raise BenchError(f"unsealed (schema {record.schema_version}): run it again with this code")
     settings = {k: v for k, v in record.changed.items() if k != "first_seed"}
     apart = record.first_seed if "first_seed" in record.changed else None
     return make_requests(

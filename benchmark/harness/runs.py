@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from benchmark.config.files import writable
-from benchmark.errors import BenchError, EditedError
+from benchmark.errors import BenchError
 from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.executor import execute
@@ -14,9 +14,10 @@ from benchmark.harness.graph import Plan, Result, data_source, record_key
 from benchmark.harness.published_models import Published
 from benchmark.harness.requests import Key, Request
 from benchmark.harness.store import Store, default_store
-from benchmark.records.details import check_digest, write_details
-from benchmark.records.files import read_record, write_record
+from benchmark.records.details_files import check_digest, queries_path
+from benchmark.records.files import read_record
 from benchmark.records.record import Record
+from benchmark.records.slim import write_queries, write_slim
 
 Existing = Literal["skip", "missing", "overwrite"]
 Records = dict[Key, Record]
@@ -25,12 +26,13 @@ Records = dict[Key, Record]
 def carry_out(
     requests: Sequence[Request], existing: Existing = "skip", store: str | Path | None = None,
     out: Path = Path("runs"), compute: Compute | None = None, reporter: Reporter | None = None,
-    published: Published | None = None,
+    published: Published | None = None, queries: bool = True,
 ) -> list[Record]:  # fmt: skip
     """Run requests one after the other, after reporting what they leave out.
 
-    Arguments are those of :func:`benchmark.api.run`; without published models all are trained.
-    Gives records by request, seed, then method.
+    Arguments are those of :func:`benchmark.api.run`; without published models all are trained,
+    and with ``queries`` all results by query lie beside each record. Gives records by request,
+    seed, then method.
 
     Raises:
         BenchError: On an output folder that cannot be written, or a full disk.
@@ -60,7 +62,7 @@ def carry_out(
                 key = (result.label, result.seed)
                 if key not in known:
                     path = request.paths(out)[key]
-                    known[key] = _write_record(plan, result, refused, stages, path)
+                    known[key] = _write_record(plan, result, refused, stages, path, queries)
         records += [known[key] for key in request.paths(out)]
     return records
 
@@ -83,8 +85,6 @@ def _stored_records(request: Request, out: Path, existing: Existing, reporter: R
         try:
             record = read_record(path)
             if existing == "missing" or (record.key == key and _precise(record, request)):
-                if record.seal is None and existing == "skip":
-                    raise EditedError(f"{path}: unsealed (schema {record.schema_version})")
                 check_digest(record, path)
                 records[label, seed] = record
         except BenchError as error:
@@ -105,15 +105,24 @@ def _plan(request: Request, known: Records, out: Path, published: Published | No
 
 
 def _write_record(
-    plan: Plan, result: Result, refused: dict[str, str], store: Store, path: Path
+    plan: Plan, result: Result, refused: dict[str, str], store: Store, path: Path, queries: bool
 ) -> Record:
     from benchmark.harness.record_builder import make_record
 
     if result.evaluation is not None and result.evaluation.name in refused:
         reason = refused[result.evaluation.name]
         result = replace(result, evaluation=None, updates=(), reason=reason)
-    record = make_record(plan.setup, result, store)
-    if result.evaluation is not None:
-        write_details(path, store.path(result.evaluation.name) / DETAILS)
-    write_record(path, record)
+    record = base = make_record(plan.setup, result, store)
+    if result.evaluation is not result.bound:
+        independent = next(r for r in plan.results if r.evaluation is result.bound)
+        base = make_record(plan.setup, independent, store)
+    packed, of_base = (
+        None if stage is None else (store.path(stage.name) / DETAILS).read_bytes()
+        for stage in (result.evaluation, result.bound)
+    )
+    write_slim(path, record, base, packed, of_base or b"")
+    if queries and packed is not None:
+        write_queries(path, packed)
+    else:
+        queries_path(path).unlink(missing_ok=True)  # of an earlier record
     return read_record(path)  # what is shown is what was written

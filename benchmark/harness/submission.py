@@ -14,10 +14,11 @@ from benchmark.harness.checking.method import check_method
 from benchmark.harness.method_test import run_test
 from benchmark.harness.published_models import read_published
 from benchmark.harness.repeating import other_work, request_of
-from benchmark.records.details import details_path
+from benchmark.records.details_files import details_path
 from benchmark.records.files import StoredRecord, find_records
 from benchmark.records.provenance import code_version
 from benchmark.records.record import Record
+from benchmark.records.slim import bases
 from benchmark.records.submissions import SEEDS, validate
 from benchmark.records.verified import verification_path
 from benchmark.report import record_tables, render
@@ -171,9 +172,10 @@ def _invalid(
 
 
 def copy_records(records: Iterable[StoredRecord], results: Path, target: Path) -> None:
-    """Copy records below ``results``, with their details and badges, to another folder."""
+    """Copy records below ``results``, with their details, badges and bases, to another folder."""
     for stored in records:
-        for path in (stored.path, details_path(stored.path), verification_path(stored.path)):
+        beside = details_path(stored.path), verification_path(stored.path)
+        for path in (stored.path, *beside, *bases(stored.path)):
             if path.is_file():
                 copy = target / path.relative_to(results)
                 copy.parent.mkdir(parents=True, exist_ok=True)

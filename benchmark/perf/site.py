@@ -16,7 +16,7 @@ from typing import Any
 from benchmark.config.files import seal_of
 from benchmark.errors import BenchError
 from benchmark.perf import measure
-from benchmark.records.details import details_path
+from benchmark.records.details_files import details_path
 from benchmark.records.evidence import evidence_file
 
 _BARE, _SITE = "read and parse, bare", "bench leaderboard"

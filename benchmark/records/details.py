@@ -1,9 +1,13 @@
 """The details file: what a record's page and paired tests need, and a record is too small for.
 
-It lies beside its record, ``seed-0.json`` and ``seed-0.details.gz``, and is at most 64 KiB: a
-gzipped safetensors file (no pickle) whose metadata has one entry, ``details``, the JSON of
-:class:`Header`. The record's field ``details`` holds its SHA-256; nothing here differs between two
-runs of the same work. :mod:`benchmark.records.details_writer` writes it.
+It lies beside its record, ``seed-0.json`` and ``seed-0.details.xz``, and is at most 64 KiB: a
+safetensors file in xz (no pickle) whose metadata has ``details``, the JSON of :class:`Header`,
+and ``record``, the curves and stage times that the record's file leaves out. The record's field
+``details`` holds its SHA-256. :mod:`benchmark.records.slim` writes it.
+
+An evaluation gives a larger file of the same kind, ``seed-0.queries.gz``, with the results of all
+metrics (the record's ``queries``, :mod:`benchmark.records.details_writer`). It is read instead
+where it lies beside the record; the records of ``results/`` go without it.
 
 Values of queries that are 0 or 1 (hits) are kept exactly, a bit each. Others (average precision)
 are kept in steps: rounded up or down at random with the right mean, by the same draw for the same
@@ -12,10 +16,11 @@ Scores at a threshold that impostors decide also have their values in draws of i
 """
 
 import hashlib
+import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +29,24 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter
 from pydantic_core import from_json, to_json
 
-from benchmark.config.files import plain_io_errors, read_bytes, write_whole
+from benchmark.config.files import read_bytes
 from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
+from benchmark.records.layout import changed_at
 from benchmark.records.limits import parse_json
-from benchmark.records.record import Record
 
-SCHEMA = 3
-"""2 added the draws of scores at a threshold, 3 the nearest items of some queries; files of 1 and 2
-are read."""
+SCHEMA = 4
+"""Version of the header, the only one that is read but for 3, which evaluations in stores have: 4
+adds what a board's base keeps."""
+_READ = (3, SCHEMA)
 LIMIT = 64 * 1024
 """Bytes of a details file."""
-_UNPACKED = 16 * LIMIT  # bytes; what unpacks to more is no details file of ours
+_MOST_UNPACKED = 16 * LIMIT  # bytes; what unpacks to more is no details file of ours
 _MOST_QUERIES = 10_000_000
 _MOST_SETS = 20  # of queries: each is drawn anew
 _GZIP = 16 + zlib.MAX_WBITS  # what zlib takes for gzip
+_GZIP_BEGINS = b"\x1f\x8b"
+_MOST_MEMORY = 8 * 2**20  # bytes that xz may take
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -118,13 +126,14 @@ class Column(Model):
 
     case: str
     metric: str
-    array: str
-    queries: str
-    """Name of the array with the identities of its queries."""
-    levels: int = Field(ge=1, le=255)
+    array: str | None = None
+    """Null where the base has the very same values."""
+    queries: str = ""
+    """Name of the set of its queries."""
+    levels: int = Field(1, ge=1, le=255)
     """Values are whole numbers up to this, times ``scale / levels``; with 1 they are packed bits,
     highest first."""
-    scale: float = Field(ge=1, le=1e6)
+    scale: float = Field(1.0, ge=1, le=1e6)
     draws: str | None = None
     """Name of the array of the score in draws of identities: 0 to 255, from ``low`` to ``high``."""
     low: float = Field(0.0, ge=-1e6, le=1e6)
@@ -136,6 +145,8 @@ class QuerySet(Model):
 
     n_queries: int = Field(le=_MOST_QUERIES)
     n: int = Field(ge=1)
+    base: str | None = None
+    """Name of the set in the base that has the same identities; null where the array is here."""
 
 
 class Header(Model):
@@ -147,6 +158,8 @@ class Header(Model):
     """
 
     schema_version: int = Field(alias="schema")
+    base: str | None = Field(None, pattern="^[0-9a-f]{16}$")
+    """Name of the file ``base-<hash>.details.xz`` of the board, whose hash it begins."""
     columns: tuple[Column, ...] = Field(alias="answers")
     queries: Mapping[str, QuerySet]
     case: str | None = None
@@ -164,51 +177,20 @@ _KINDS: Mapping[str, np.dtype[Any]] = {
 """Types of arrays, as safetensors calls them."""
 
 
-def details_path(record: Path) -> Path:
-    """``seed-0.json`` -> ``seed-0.details.gz``, beside it."""
-    return record.with_name(f"{record.stem}.details.gz")
-
-
 def kept_rows(n_queries: int, n: int) -> Ints:
     """Which queries are kept where not all are: with fewer, a part of those kept with more."""
     drawn = np.random.default_rng([0, n_queries]).permutation(n_queries)[:n]
     return np.sort(drawn).astype(np.int64)
 
 
-def write_details(record: Path, source: Path) -> None:
-    """Copy a details file beside its record, whole or not at all."""
-    path = details_path(record)
-    with plain_io_errors(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, source.read_bytes())
+def details_base_path(record: Path, name: str) -> Path:
+    """Where the base of a record's details lies: in the folder of its board."""
+    return record.parent.parent / f"base-{name}.details.xz"
 
 
-def find_details(record: Record, path: Path, with_results: bool = True) -> Details | None:
-    """The details of a record that was read from ``path``; ``None`` if it has none.
-
-    Raises:
-        BenchError: As :func:`read_details`, and if the file is not there.
-    """
-    if record.details is None:
-        return None
-    return unpack_details(details_path(path), check_digest(record, path), with_results)
-
-
-def check_digest(record: Record, path: Path) -> bytes:
-    """The bytes of the details file of a record that was read from ``path``; none without one.
-
-    Raises:
-        BenchError: If it is not there, cannot be read, is too large, or is of another record.
-    """
-    if record.details is None:
-        return b""
-    beside = details_path(path)
-    if not beside.is_file():
-        raise BenchError(f"{beside}: missing, though {path.name} has its hash")
-    packed = read_bytes(beside, LIMIT)
-    if f"sha256:{hashlib.sha256(packed).hexdigest()}" != record.details:
-        raise BenchError(f"{beside}: of another record than the one beside it (hashes differ)")
-    return packed
+def base_digest(packed: bytes) -> str:
+    """Name of a base by its content: 16 hexadecimal digits."""
+    return hashlib.sha256(packed).hexdigest()[:16]
 
 
 def read_details(path: Path, with_results: bool = True) -> Details:
@@ -228,40 +210,121 @@ def unpack_details(path: Path, packed: bytes, with_results: bool = True) -> Deta
     Raises:
         BenchError: If they are damaged, of another schema, or inconsistent.
     """
-    from safetensors import SafetensorError, deserialize
-
-    raw = _unpacked(path, packed)
-    try:
-        arrays = dict(deserialize(raw))  # type: ignore[no-untyped-call]
-        size = int.from_bytes(raw[:8], "little")
-        text = from_json(raw[8 : 8 + size])["__metadata__"]["details"].encode()
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = " ".join(str(error).split())
-        raise BenchError(f"{path}: not a details file: {reason:.200}") from error
-    value = parse_json(text, path)
-    schema = value.get("schema") if isinstance(value, dict) else type(value).__name__
-    if type(schema) is not int or not 1 <= schema <= SCHEMA:
-        raise BenchError(f"{path}: schema: expected 1 to {SCHEMA}, got {schema!r}")
-    # Of the very value that was looked at: the text may have a key twice.
-    header = parse(_HEADER, to_json(value), str(path))
-    reader = _Reader(path, arrays, header)
-    results = dict(reader.results()) if with_results else {}
+    header, arrays = read_arrays(path, packed)
+    base = None
+    if with_results and header.base is not None:
+        base = read_base(details_base_path(path, header.base))
+    reader = _Reader(path, arrays, header, base)
+    results = reader.found if with_results else {}
     drawn = reader.picture(), reader.ordering(), reader.nearest()
     return Details(results, *drawn, left_out=header.left_out)
 
 
-def _unpacked(path: Path, packed: bytes) -> bytes:
-    # One call instead of a file's many: a site unpacks thousands.
-    unpacker = zlib.decompressobj(wbits=_GZIP)
+def read_arrays(path: Path, packed: bytes) -> tuple[Header, Mapping[str, Mapping[str, Any]]]:
+    """The validated header of a details file, and its arrays as safetensors gives them.
+
+    Raises:
+        BenchError: If it is damaged, or of another schema.
+    """
+    from safetensors import SafetensorError, deserialize
+
+    raw = unpacked(path, packed)
+    header = _header(path, _metadata(path, raw))
     try:
-        raw = unpacker.decompress(packed, _UNPACKED + 1)
-    except zlib.error as error:
-        raise BenchError(f"{path}: not gzip: {error}") from error
-    if len(raw) > _UNPACKED:
-        raise BenchError(f"{path}: unpacks to more than {_UNPACKED} bytes")
+        return header, dict(deserialize(raw))  # type: ignore[no-untyped-call]
+    except SafetensorError as error:
+        raise BenchError(f"{path}: not a details file: {error!s:.200}") from error
+
+
+def named_base(path: Path, packed: bytes) -> str | None:
+    """Name of the base that a details file has, if any.
+
+    Raises:
+        BenchError: If it is damaged, or of another schema.
+    """
+    return _header(path, metadata(path, packed)).base
+
+
+def _header(path: Path, found: Mapping[str, str]) -> Header:
+    text = found.get("details")
+    if text is None:
+        raise BenchError(f"{path}: not a details file: without details")
+    value = parse_json(text.encode(), path)
+    schema = value.get("schema") if isinstance(value, dict) else type(value).__name__
+    if type(schema) is not int or schema not in _READ:
+        raise BenchError(f"{path}: schema: expected {SCHEMA}, got {schema!r}")
+    # Of the very value that was looked at: the text may have a key twice.
+    return parse(_HEADER, to_json(value), str(path))
+
+
+def read_base(path: Path) -> "_Reader":
+    """The base of some details files; its name is the hash of what it holds.
+
+    Raises:
+        BenchError: If it is missing, damaged, or not what its name says.
+    """
+    return _base(path, changed_at(path))
+
+
+@lru_cache(maxsize=16)
+def _base(path: Path, _changed: int) -> "_Reader":
+    packed = read_bytes(path, LIMIT)
+    if path.name != details_base_path(path, base_digest(packed)).name:
+        raise BenchError(f"{path}: edited since it was written: its name does not fit")
+    header, arrays = read_arrays(path, packed)
+    if header.base is not None:
+        raise BenchError(f"{path}: base: expected none of a base")
+    return _Reader(path, arrays, header)
+
+
+def metadata(path: Path, packed: bytes) -> Mapping[str, str]:
+    """The metadata of a details file, for which no more than its beginning is unpacked.
+
+    Raises:
+        BenchError: If it is damaged.
+    """
+    return _metadata(path, unpacked(path, packed, whole=False))
+
+
+def _metadata(path: Path, raw: bytes) -> Mapping[str, str]:
+    try:
+        found = from_json(raw[8 : 8 + int.from_bytes(raw[:8], "little")])["__metadata__"]
+        if not all(isinstance(text, str) for text in found.values()):
+            raise TypeError("its metadata are no text")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise BenchError(f"{path}: not a details file: {reason:.200}") from error
+    return dict(found)
+
+
+def unpacked(path: Path, packed: bytes, whole: bool = True) -> bytes:
+    """What xz or gzip unpacks; where not the ``whole``, up to the end of the header.
+
+    Raises:
+        BenchError: If it is neither, not one file, or unpacks to more than any of ours.
+    """
+    kind = "gzip" if packed.startswith(_GZIP_BEGINS) else "xz"
+    try:
+        if kind == "gzip":
+            return _all_of(path, zlib.decompressobj(wbits=_GZIP), packed, kind)
+        unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_MEMORY)
+        if whole:
+            return _all_of(path, unpacker, packed, kind)
+        raw = unpacker.decompress(packed, 8)
+        size = min(int.from_bytes(raw, "little"), _MOST_UNPACKED)
+        return raw + (unpacker.decompress(b"", size) if not unpacker.eof else b"")
+    except (zlib.error, lzma.LZMAError) as error:
+        raise BenchError(f"{path}: not {kind}: {error}") from error
+
+
+def _all_of(path: Path, unpacker: Any, packed: bytes, kind: str) -> bytes:
+    # One call instead of a file's many: a site unpacks thousands.
+    raw: bytes = unpacker.decompress(packed, _MOST_UNPACKED + 1)
+    if len(raw) > _MOST_UNPACKED:
+        raise BenchError(f"{path}: unpacks to more than {_MOST_UNPACKED} bytes")
     if not unpacker.eof or unpacker.unused_data:
         wrong = "goes on behind its end" if unpacker.eof else "ends before its end"
-        raise BenchError(f"{path}: not gzip: the file {wrong}")
+        raise BenchError(f"{path}: not {kind}: the file {wrong}")
     return raw
 
 
@@ -270,6 +333,12 @@ class _Reader:
     path: Path
     arrays: Mapping[str, Mapping[str, Any]]  # of safetensors: dtype, shape and bytes of each
     header: Header
+    base: "_Reader | None" = None
+
+    @cached_property
+    def found(self) -> dict[CaseMetric, QueryResults]:
+        """Results by query of every case and metric."""
+        return dict(self.results())
 
     def array(self, name: str, dtype: type, shape: tuple[int | None, ...]) -> NDArray[Any]:
         """An array of the file, checked; ``None`` in its shape is any length."""
@@ -297,10 +366,13 @@ class _Reader:
         if len(self.header.queries) > _MOST_SETS:
             raise BenchError(f"{self.path}: queries: expected at most {_MOST_SETS} sets")
         queries = {name: self.queries(name, each) for name, each in self.header.queries.items()}
-        arrays = [column.array for column in self.header.columns]
+        arrays = [column.array for column in self.header.columns if column.array is not None]
         if len(set(arrays)) < len(arrays):  # else a small file could name one large array often
             raise BenchError(f"{self.path}: answers: an array comes twice")
         for column in self.header.columns:
+            if column.array is None:
+                yield (column.case, column.metric), self.of_base(column)
+                continue
             about = self.header.queries.get(column.queries)
             if about is None:
                 raise BenchError(f"{self.path}: queries: no '{column.queries}'")
@@ -317,12 +389,22 @@ class _Reader:
                 0.0 if bits else step, draws,
             )  # fmt: skip
 
+    def of_base(self, column: Column) -> QueryResults:
+        """Results that the base has the same."""
+        found = self.base and self.base.found.get((column.case, column.metric))
+        if not found:
+            raise BenchError(f"{self.path}: base: no {column.case} {column.metric} in it")
+        return found
+
     def queries(self, name: str, about: QuerySet) -> Callable[[], tuple[Ints, Ints]]:
         """Check a set of queries; gives identities and rows, which are made when first wanted."""
         n, n_queries = about.n, about.n_queries
         if n > n_queries:
             raise BenchError(f"{self.path}: {name}: expected at most {n_queries} queries")
-        identity = self.array(name, np.uint32, (n,))
+        holder = self if about.base is None else self.base
+        if holder is None:
+            raise BenchError(f"{self.path}: {name}: of a base, and none is named")
+        identity = holder.array(about.base or name, np.uint32, (n,))
 
         @cache
         def made() -> tuple[Ints, Ints]:

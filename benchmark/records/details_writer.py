@@ -4,10 +4,14 @@ What is too large is shortened in this order: coarser steps, cases other than th
 and the last generation, then queries (the same ones in every record, as far as each goes).
 """
 
+from __future__ import annotations
+
 import gzip
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import lzma
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,15 +21,53 @@ from benchmark.errors import printable
 from benchmark.records import details as files
 from benchmark.records.details import Column, Details, QueryResults
 
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 2**20}]
 _LEVELS = (255, 63, 15)
 _HOPELESS = 1.5
 """What compresses quickly to so many times the limit is not tried slowly, which gains far less."""
 
 
-def pack(details: Details, main: Sequence[str] = (), limit: int = files.LIMIT) -> bytes:
-    """The file of details that have all queries, shortened to ``limit`` bytes.
+@dataclass(frozen=True)
+class Base:
+    """A base's file, as writers look into it for what need not be written again."""
 
-    The ``main`` cases are kept when others are left out.
+    name: str
+    columns: Mapping[files.CaseMetric, tuple[Column, str, bytes]]  # with its queries, its array
+    sets: Mapping[bytes, str]  # queries -> name of their set
+
+    @classmethod
+    def of(cls, packed: bytes) -> Base:
+        """Look into a base's bytes."""
+        header, arrays = files.read_arrays(Path("base"), packed)
+        held = {name: bytes(each["data"]) for name, each in arrays.items()}
+        columns = {
+            (column.case, column.metric): (column, column.queries, held[str(column.array)])
+            for column in header.columns
+            if column.draws is None
+        }
+        sets = {_mark(each.n_queries, held[name]): name for name, each in header.queries.items()}
+        return cls(files.base_digest(packed), columns, sets)
+
+
+def _mark(n_queries: int, identities: bytes) -> bytes:
+    return n_queries.to_bytes(8, "big") + identities
+
+
+def pack(
+    details: Details, main: Sequence[str] = (), limit: int = files.LIMIT, *,
+    levels: Sequence[int] = _LEVELS, base: Base | None = None, record: str | None = None,
+    small: bool = False,
+) -> bytes:  # fmt: skip
+    """The file of some details, shortened to ``limit`` bytes.
+
+    Args:
+        details: What it holds; identities of all queries are numbered.
+        main: Cases that are kept when others are left out.
+        limit: Bytes.
+        levels: Numbers of steps that are tried, the finest first.
+        base: What need not be written again.
+        record: JSON of what the record's file leaves out.
+        small: With xz, which takes longer, instead of gzip.
 
     Raises:
         ValueError: If it cannot be made that small.
@@ -33,25 +75,33 @@ def pack(details: Details, main: Sequence[str] = (), limit: int = files.LIMIT) -
     # Numbered before any are left out: the same identity has one number in every record.
     numbered = {
         key: replace(result, identity=np.unique(result.identity, return_inverse=True)[1])
+        if len(result.rows) == result.n_queries
+        else result
         for key, result in details.results.items()
     }
-    for shortened, levels in _shorter(replace(details, results=numbered), main):
-        plain = _plain(shortened, levels)
+    for shortened, steps in _shorter(replace(details, results=numbered), main, levels):
+        plain = _plain(shortened, steps, base, record)
         if len(gzip.compress(plain, 1)) > _HOPELESS * limit:
             continue
         # A time in the file would make it another one in every run.
-        packed = gzip.compress(plain, 9, mtime=0)
+        packed = _xz(plain) if small else gzip.compress(plain, 9, mtime=0)
         if len(packed) <= limit:
             return packed
     raise ValueError(f"details: cannot be packed into {limit} bytes")
 
 
-def _shorter(details: Details, main: Sequence[str]) -> Iterator[tuple[Details, int]]:
-    for levels in _LEVELS:
-        yield details, levels
+def _xz(plain: bytes) -> bytes:
+    return lzma.compress(plain, check=lzma.CHECK_CRC32, filters=_FILTERS)
+
+
+def _shorter(
+    details: Details, main: Sequence[str], levels: Sequence[int]
+) -> Iterator[tuple[Details, int]]:
+    for steps in levels:
+        yield details, steps
     names = list(dict.fromkeys(case for case, _ in details.results))
     order = [n for n in main if n in names] + [n for n in names if n not in main]
-    last = _LEVELS[-1]
+    last = levels[-1]
     fewest = max(1, min(len(order), len(main)))
     for n in range(len(order) - 1, fewest - 1, -1):
         yield _without_cases(details, order[n:]), last
@@ -73,14 +123,17 @@ def _without_cases(details: Details, cases: Sequence[str]) -> Details:
 
 
 def _some(result: QueryResults, share: float) -> QueryResults:
-    rows = files.kept_rows(result.n_queries, max(1, int(share * result.n_queries)))
+    n = min(len(result.rows), max(1, int(share * result.n_queries)))
+    rows = files.kept_rows(result.n_queries, n)
+    places = np.searchsorted(result.rows, rows)  # what is kept already has all of fewer
     # Draws are of all queries, of which the mean of some is no centre.
     return replace(
-        result, values=result.values[rows], identity=result.identity[rows], rows=rows, draws=None
-    )
+        result, values=result.values[places], identity=result.identity[places], rows=rows,
+        draws=None,
+    )  # fmt: skip
 
 
-def _plain(details: Details, levels: int) -> bytes:
+def _plain(details: Details, levels: int, base: Base | None, record: str | None) -> bytes:
     """The file before it is compressed."""
     from safetensors.numpy import save
 
@@ -88,29 +141,37 @@ def _plain(details: Details, levels: int) -> bytes:
     queries: dict[str, files.QuerySet] = {}
     names: dict[bytes, str] = {}
     columns: list[Column] = []
+    known = base or Base("", {}, {})
     for (case, metric), result in details.results.items():
         identity = result.identity.astype(np.uint32)
-        mark = result.n_queries.to_bytes(8, "big") + identity.tobytes()
-        name = names.setdefault(mark, f"queries{len(names)}")
-        queries[name] = files.QuerySet(n_queries=result.n_queries, n=len(identity))
-        arrays[name] = identity
+        mark = _mark(result.n_queries, identity.tobytes())
         scale = max(1.0, float(result.values.max(initial=0.0)))
         hits = np.isin(result.values, (0.0, scale)).all()
         column = Column(
-            case=case, metric=metric, array=f"answers{len(columns)}", queries=name,
-            levels=1 if hits else levels, scale=scale,
+            case=case, metric=metric, array=f"answers{len(columns)}",
+            queries=names.get(mark, f"queries{len(names)}"), levels=1 if hits else levels,
+            scale=scale,
         )  # fmt: skip
+        array = _quantised(result, column)
+        if result.draws is None and _is_known(known, column, mark, array.tobytes()):
+            columns.append(Column(case=case, metric=metric))
+            continue
+        name = names.setdefault(mark, column.queries)
+        of_base = known.sets.get(mark)
+        queries[name] = files.QuerySet(n_queries=result.n_queries, n=len(identity), base=of_base)
+        if of_base is None:
+            arrays[name] = identity
         if result.draws is not None:
             low, high = float(result.draws.min()), float(result.draws.max())
-            name = f"draws{len(columns)}"
-            column = column.model_copy(update={"draws": name, "low": low, "high": high})
+            drawn = f"draws{len(columns)}"
+            column = column.model_copy(update={"draws": drawn, "low": low, "high": high})
             steps = (result.draws - low) / max(high - low, 1e-12)
-            arrays[name] = np.rint(255 * steps).astype(np.uint8)
-        arrays[column.array] = _quantised(result, column)
+            arrays[drawn] = np.rint(255 * steps).astype(np.uint8)
+        arrays[str(column.array)] = array
         columns.append(column)
     header: dict[str, Any] = {
-        "schema": files.SCHEMA, "answers": tuple(columns), "queries": queries,
-        "left_out": details.left_out,
+        "schema": files.SCHEMA, "base": base and base.name, "answers": tuple(columns),
+        "queries": queries, "left_out": details.left_out,
     }  # fmt: skip
     if (picture := details.picture) is not None:
         header |= {"case": picture.case, "classes": tuple(map(printable, picture.classes))}
@@ -124,15 +185,32 @@ def _plain(details: Details, levels: int) -> bytes:
         arrays["looked_at"] = nearest.queries.astype(np.uint32)
         arrays["nearest"] = nearest.items.astype(np.uint32)
         arrays["right"] = nearest.right.astype(np.uint8)
-    plain = files.Header(**header).model_dump(mode="json", by_alias=True)
+    plain = files.Header(**header).model_dump(mode="json", by_alias=True, exclude_defaults=True)
     text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
-    return bytes(save(arrays, {"details": text}))
+    more = {} if record is None else {"record": record}
+    # safetensors writes memory as it lies, whatever the order of the axes in it.
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return bytes(save(arrays, {"details": text, **more}))
+
+
+def _is_known(base: Base, column: Column, mark: bytes, array: bytes) -> bool:
+    """Whether the base has the same values of the same queries."""
+    found = base.columns.get((column.case, column.metric))
+    if found is None:
+        return False
+    other, queries, held = found
+    steps = (column.levels, column.scale) == (other.levels, other.scale)
+    return steps and base.sets.get(mark) == queries and held == array
 
 
 def _quantised(result: QueryResults, column: Column) -> NDArray[np.uint8]:
     if column.levels == 1:
         return np.packbits(result.values > 0)
-    draws = np.random.default_rng([1, result.n_queries]).random(result.n_queries)[result.rows]
+    if result.step == column.scale / column.levels:  # in these very steps already
+        return np.rint(result.values / result.step).astype(np.uint8)
+    # What was rounded before is rounded by other draws: the same ones would add up.
+    stream = [2 if result.step else 1, result.n_queries]
+    draws = np.random.default_rng(stream).random(result.n_queries)[result.rows]
     return np.floor(result.values * (column.levels / column.scale) + draws).astype(np.uint8)
 
 

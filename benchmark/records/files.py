@@ -1,6 +1,7 @@
 """Records on disk: listed, read and validated."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,71 +12,83 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from benchmark.config.files import SEAL, read_bytes, seal_of, write_sealed
+from benchmark.config.files import SEAL, plain_io_errors, read_bytes, seal_of, write_whole
 from benchmark.config.reading import parse
 from benchmark.errors import AbsentError, BenchError, EditedError
+from benchmark.records import layout
+from benchmark.records.details_files import read_kept
+from benchmark.records.layout import Values
 from benchmark.records.limits import parse_json
-from benchmark.records.record import OLDEST, SCHEMA, SEALED_SINCE, Record
+from benchmark.records.record import SCHEMA, Record
 
 STUDIES = "studies"
 """Folder of records that answer a question of their own, and so count only where they are named."""
-_MOST_BYTES = 4 * 1024 * 1024
+MOST_BYTES = 4 * 1024 * 1024
 _MOST_FILES = 50_000
 _RECORD = TypeAdapter(Record)
 
-# Fields that were empty mappings, or missing, before schema 3.
-_EMPTY_BEFORE = ("backfilling", "side", "adapter", "parameters")
-_RENAMED = {"yardstick_cpu_seconds": "calibration_cpu_seconds"}
-_LEFT_OUT = ("yardstick_seconds", "undisturbed_cpu_seconds")
 
-
-def write_record(path: Path, record: Record) -> None:
+def write_record(path: Path, record: Record, base: Values | None = None) -> None:
     """Write a record with its seal, durably and whole or not at all.
+
+    Args:
+        path: Where it is written.
+        record: All of it.
+        base: What it need not say itself (:func:`benchmark.records.layout.base_of`); it is
+            written, too, and the record's details file has to keep the rest
+            (:func:`benchmark.records.slim.write_slim`). Without it the record says all.
 
     Raises:
         BenchError: If the disk is full.
     """
-    write_sealed(path, record.as_json())
+    value = record.as_json()
+    if base is not None:
+        value, _ = layout.parted(value, base)
+        layout.write_base(path, base)
+    with plain_io_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = layout.json_lines({**value, SEAL: seal_of(value)})
+        write_whole(path, text, durable=True)
 
 
 def read_record(path: Path) -> Record:
-    """Read and validate a record; one of a schema without a seal has none.
+    """Read and validate a record.
+
+    Curves, stage times and the command line lie in the details file; where that is missing or
+    of another record, which :func:`benchmark.records.details.check_digest` tells, they are empty.
 
     Raises:
         BenchError: If it is no regular file, not JSON within limits, of another schema, or a field
             is unknown, missing or wrong.
         EditedError: If its seal is missing or does not fit.
     """
-    value = parse_json(read_bytes(path, _MOST_BYTES), path)
+    value = parse_json(read_bytes(path, MOST_BYTES), path)
     schema: Any = value.get("schema") if isinstance(value, dict) else type(value).__name__
-    if isinstance(schema, bool) or schema not in range(OLDEST, SCHEMA + 1):
-        raise BenchError(f"{path}: schema: expected {OLDEST} to {SCHEMA}, got {schema!r:.60}")
-    if schema < SEALED_SINCE:
-        value = upgraded(value)
-    elif value.get(SEAL) != seal_of(value):
+    if isinstance(schema, bool) or schema != SCHEMA:
+        older = ", of an earlier version: `bench run` makes it anew from its store"
+        known = isinstance(schema, int) and 0 < schema < SCHEMA
+        raise BenchError(
+            f"{path}: schema: expected {SCHEMA}, got {schema!r:.60}{older if known else ''}"
+        )
+    if value.get(SEAL) != seal_of(value):
         wrong = "its seal does not fit" if value.get(SEAL) else "its seal is missing"
         raise EditedError(f"{path}: edited since it was written: {wrong}")
     # Of the very value that is sealed: the text may have a key twice.
-    return parse(_RECORD, to_json(value), str(path))
+    return parse(_RECORD, to_json(_completed(value, path)), str(path))
 
 
-def upgraded(value: dict[str, Any]) -> dict[str, Any]:
-    """A record of schema 1 to 3 in today's layout, unsealed; its ``schema`` stays what it was.
-
-    Times of a stage get today's names; what was measured in other units is left out.
-    """
-    empty = {name: value.get(name) or None for name in _EMPTY_BEFORE} | {SEAL: None}
-    run = value.get("run")
-    stages = run.get("stages") if isinstance(run, dict) else None
-    if not isinstance(run, dict) or not isinstance(stages, dict):
-        return value | empty
-    renamed = {
-        title: {_RENAMED.get(k, k): v for k, v in stage.items() if k not in _LEFT_OUT}
-        if isinstance(stage, dict)
-        else stage
-        for title, stage in stages.items()
-    }
-    return value | empty | {"run": run | {"stages": renamed}}
+def _completed(value: Values, path: Path) -> Values:
+    """A record's value with what its base and its details file keep of it."""
+    name = value.get(layout.BASE)
+    if name is None:
+        return value
+    if not (isinstance(name, str) and re.fullmatch("[0-9a-f]{16}", name)):
+        raise BenchError(f"{path}: base: expected 16 hexadecimal digits, got {name!r:.60}")
+    base = layout.read_base(layout.base_path(path, name))
+    try:
+        return layout.completed(value, base, read_kept(path, value.get("details")))
+    except ValueError as error:
+        raise BenchError(f"{path}: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,8 @@ from benchmark.config.reading import Model
 from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.config.tracks import TrackRules
 
-SCHEMA = 5
-"""Version of the layout. 5 adds ``published`` to stages, 4 ``seal``, 3 ``training``, and nulls for
-empty parts, 2 ``details``, ``adapter``, ``parameters`` and more of cost, dataset and run."""
-OLDEST = 1
-SEALED_SINCE = 4  # from this version on; what has no seal is never ranked
+SCHEMA = 6
+"""Version of the layout, the only one that is read."""
 _MOST_GENERATIONS = 50
 _MOST_CASES = 1500
 _MOST_METRICS = 300
@@ -276,14 +273,14 @@ class Record(Model):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    schema_version: int = Field(alias="schema", ge=OLDEST, le=SCHEMA)
+    schema_version: int = Field(alias="schema", ge=SCHEMA, le=SCHEMA)
     """Version of this layout."""
     kind: Literal["measured"]
     """Published numbers live elsewhere."""
     key: str
     """Hash of everything that determines the scores."""
     training: int | None = None
-    """Version of trainings, embeddings and conversions; null in records of older schemas."""
+    """Version of trainings, embeddings and conversions."""
     protocol: Name
     protocol_version: int
     track: Name
@@ -293,21 +290,21 @@ class Record(Model):
     seed: int = Field(ge=0)
     first_seed: int
     """Seed of the first generation, where it is fixed apart."""
-    config: Mapping[str, JsonValue]
+    config: Mapping[str, JsonValue] = {}
     """The method's parameters."""
-    changed: Mapping[str, JsonValue]
+    changed: Mapping[str, JsonValue] = {}
     """``--set`` changes of the track; empty for results that may be ranked."""
     status: Literal["done", "not-applicable"]
-    reason: str | None
+    reason: str | None = None
     """Why the method is not applicable."""
-    scores: Mapping[str, Scores]
+    scores: Mapping[str, Scores] = {}
     """Case -> metric -> value in [0, 1]; null where it is undefined."""
-    intervals: Mapping[str, Mapping[MetricKey, Span | None]]
+    intervals: Mapping[str, Mapping[MetricKey, Span | None]] = {}
     """Case -> metric -> (low, high), 95 %; null where too little is known for one."""
     over: Mapping[MetricKey, Name] | None = None
     """Metric -> what its intervals are over, ``classes``; null in older records: single queries,
     for TAR, TPIR and rank-k identities at the threshold of the scores."""
-    counts: Mapping[str, Mapping[str, int]]
+    counts: Mapping[str, Mapping[str, int]] = {}
     """Case -> name -> number."""
     bounds: Mapping[str, Scores]
     """``lower``, ``upper`` and, if trained, ``upper-all`` -> metric -> value."""
@@ -325,14 +322,14 @@ class Record(Model):
     """Generation -> its model."""
     recipe: Recipe
     """How everything was trained."""
-    curves: Mapping[str, Mapping[str, Curve]]
+    curves: Mapping[str, Mapping[str, Curve]] = {}
     """Training curves of the method's own stages, by title of the stage and name."""
-    cost: Cost
-    checkpoints: Mapping[str, str]
+    cost: Cost = Cost()
+    checkpoints: Mapping[str, str] = {}
     """Title of a stage -> hash of the weights that it trained."""
     environment: Mapping[str, str]
     """Versions of packages, the machine, threads and precision."""
-    run: Run
+    run: Run = Run()
     """What differs between two runs of the same work."""
     backfilling: BackfillScores | None = None
     """Null where the protocol has no such task."""
@@ -342,8 +339,10 @@ class Record(Model):
     parameters: Parameters | None = None
     details: str | None = None
     """Hash of the details file beside it (``benchmark.records.details``); null without."""
+    queries: str | None = None
+    """Hash of the file with all results by query, which ``bench results details`` writes."""
     seal: str | None = None
-    """SHA-256 of all else in the file; null in records of older schemas, which are never ranked."""
+    """SHA-256 of all else in the file; null of a record that no file has."""
 
     @model_validator(mode="after")
     def _can_be_shown(self) -> Record:

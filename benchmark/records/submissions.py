@@ -6,6 +6,7 @@ What goes wrong is said file by file, in one line each; nothing is trained.
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -18,9 +19,10 @@ from benchmark.config.protocols import Protocol
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, printable
 from benchmark.records.consistency import contradictions
-from benchmark.records.details import check_digest, details_path, find_details
+from benchmark.records.details_files import check_digest, details_path, find_details, queries_path
 from benchmark.records.files import STUDIES, read_record
-from benchmark.records.record import SEALED_SINCE, Record, record_path
+from benchmark.records.record import Record, record_path
+from benchmark.records.slim import bases, check_base
 from benchmark.records.verified import read_verification, verification_path
 
 SEEDS = (0, 1, 2)
@@ -32,6 +34,7 @@ _LARGEST = 4 * 1024 * 1024
 _MOST_REASONS = 20
 """Of one file; further ones are not looked for."""
 _RECORD = re.compile(r"seed-(\d+)\.json")
+_BASE = re.compile(r"base-[0-9a-f]{16}\.(json|details\.xz)")
 _DEPTH = 5  # measured/<protocol>/<track>/<method>/seed-<n>.json
 More = Callable[[Record], Iterable[str]]
 
@@ -92,6 +95,8 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
         if _RECORD.fullmatch(path.name):
             records.append(path)
             new += [path] if is_new and earlier is not None else []
+    if not root.is_file():
+        found += _unused(files, records)
     if before is not None and not root.is_file():  # of a record alone nobody knows
         found += _removed(before, top, set(files))
         found += _seeds(new, records)
@@ -149,13 +154,27 @@ def _check_regular(path: Path) -> None:
 
 
 def _beside(path: Path) -> list[str]:
-    """A file that is no record: it may only be the details or the badge of one."""
-    stem = path.name.removeprefix("verified-")
-    record = path.with_name(re.sub(r"\.(details\.gz|json)$", "", stem) + ".json")
-    expected = (details_path(record).name, verification_path(record).name)
+    """A file that is no record: it may only be the details or the badge of one, or a base."""
+    if _BASE.fullmatch(path.name):
+        check_base(path)
+        return []
+    stem = re.sub(r"\.(details\.xz|queries\.gz|json)$", "", path.name)
+    record = path.with_name(stem.removeprefix("verified-") + ".json")
+    expected = (f(record).name for f in (details_path, queries_path, verification_path))
     if not (_RECORD.fullmatch(record.name) and path.name in expected):
-        return ["expected records, their details and badges only"]
+        return ["expected records, their details, badges and bases only"]
     return [] if record.is_file() else [f"there is no record {record.name} beside it"]
+
+
+def _unused(files: Iterable[Path], records: Iterable[Path]) -> Iterator[Problem]:
+    """Bases that no record stands on any more."""
+    used: set[Path] = set()
+    for path in records:
+        with suppress(BenchError):  # told of the record itself
+            used |= {*bases(path)}
+    for path in files:
+        if _BASE.fullmatch(path.name) and path not in used:
+            yield Problem(str(path), "no record stands on it; remove it")
 
 
 def _of_place(record: Record, path: Path) -> Iterator[str]:
@@ -204,8 +223,6 @@ def _version(load: Callable[[str], Protocol | Track], name: str) -> int:
 
 
 def _of_content(record: Record, path: Path) -> Iterator[str]:
-    if record.schema_version < SEALED_SINCE:
-        yield f"schema: expected {SEALED_SINCE} or later, with a seal, got {record.schema_version}"
     if record.changed:
         yield f"changed: expected an unmodified track, got {', '.join(record.changed):.200}"
     details = find_details(record, path)
@@ -256,7 +273,7 @@ def _changed(record: Record, earlier: Path) -> Iterator[str]:
 def _removed(before: Path, top: Path, files: set[Path]) -> Iterator[Problem]:
     for path in _files(before):
         now = top / path.relative_to(before)
-        if now not in files:
+        if now not in files and not _BASE.fullmatch(path.name):  # what stood on it has another
             yield Problem(str(now), "removed; records stay, newer ones stand beside them")
 
 

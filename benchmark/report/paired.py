@@ -17,7 +17,8 @@ from benchmark.errors import BenchError, unknown
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import Spread, drawn_spread, mean_difference, mean_spread
 from benchmark.metrics.statistics import holm
-from benchmark.records.details import Details, QueryResults, find_details
+from benchmark.records.details import Details, QueryResults
+from benchmark.records.details_files import find_details
 from benchmark.records.files import StoredRecord, read_record
 from benchmark.report import numbers
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.errors import BenchError
-from benchmark.records.details import Details, check_digest, details_path, unpack_details
+from benchmark.records.details import Details, unpack_details
+from benchmark.records.details_files import check_digest, details_path
 from benchmark.records.files import Attempt, StoredRecord, find_records
 from benchmark.records.record import Record
 from benchmark.records.verified import Verification, read_verification

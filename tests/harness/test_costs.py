@@ -12,7 +12,7 @@ from benchmark import run
 from benchmark.cli.app import main
 from benchmark.harness.cost import multiply_adds
 from benchmark.harness.execution import Compute
-from benchmark.records.details import details_path, find_details
+from benchmark.records.details_files import details_path, find_details
 from benchmark.records.record import json_schema
 
 CPU = Compute("cpu")

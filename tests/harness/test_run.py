@@ -18,7 +18,7 @@ from benchmark.config.files import read_sealed, write_sealed
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.requests import make_request
 from benchmark.harness.runs import carry_out
-from benchmark.records.details import details_path
+from benchmark.records.details_files import details_path
 from benchmark.records.files import read_record, write_record
 
 CPU = Compute("cpu")

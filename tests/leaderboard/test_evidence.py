@@ -11,7 +11,7 @@ from support.stored import stored
 
 from benchmark.errors import BenchError
 from benchmark.records import published
-from benchmark.records.details import details_path
+from benchmark.records.details_files import details_path
 from benchmark.records.files import write_record
 from benchmark.studies.claims.tables import STATUSES
 from leaderboard.site import build_folder

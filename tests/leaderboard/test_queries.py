@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from benchmark.cli.app import app
 from benchmark.data.base import Dataset, read_options
 from benchmark.harness import board_runs
-from benchmark.records.details import find_details
+from benchmark.records.details_files import find_details
 from benchmark.records.files import find_records
 from leaderboard.site import build_folder
 

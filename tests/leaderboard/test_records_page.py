@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.records import make_record
 from support.sites import unstored, write
 
-from benchmark.records.details import details_path
+from benchmark.records.details_files import details_path
 from benchmark.records.record import SCHEMA
 from benchmark.report.text_table import simple_table
 from leaderboard.pages.record import record_page

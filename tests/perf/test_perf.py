@@ -110,7 +110,7 @@ def test_store():
 def test_records_of_a_site(tmp_path):
     """The committed ones, then others: sealed, with their details, no two of the same run."""
     from benchmark.perf import site
-    from benchmark.records.details import find_details
+    from benchmark.records.details_files import find_details
     from benchmark.records.files import find_records
 
     some = site.committed()[:3]

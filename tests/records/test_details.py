@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from benchmark.records.details import (
     QueryResults,
     read_details,
 )
-from benchmark.records.details_writer import pack
+from benchmark.records.details_writer import _xz, pack
 
 MAIN = ("new/old", "new/new", "old/old")
 
@@ -185,13 +186,17 @@ def _looked(header, arrays, shape) -> None:
 def test_refused(tmp_path) -> None:
     good = pack(made(20), MAIN)
     bad = {
-        "not gzip": b"not gzip at all",
+        "not xz": b"neither of the two",
+        "xz: the file ends before": _xz(b"\0" * 99)[:-9],
+        "xz: the file goes on": _xz(b"\0" * 99) + b"\0" * 8,
+        "to more than 1048576": _xz(bytes(1 << 24)),
+        "not xz: Memory usage limit": lzma.compress(bytes(99), preset=9),
         "not gzip: the file ends before": good[:-20],
         "not gzip: the file goes on": good + good,
         "unpacks to more": gzip.compress(bytes(1 << 24)),
         "not a details file": gzip.compress(b"\x05" + bytes(40)),
         "expected at most": bytes(details.LIMIT + 1),
-        "schema: expected 1 to 3, got 9": edited(lambda h, a: h.update(schema=9)),
+        "schema: expected 4, got 9": edited(lambda h, a: h.update(schema=9)),
         "unknown key 'extra'": edited(lambda h, a: h.update(extra=1)),
         "missing array 'answers0'": edited(lambda h, a: a.pop("answers0")),
         "answers0: expected uint8": edited(lambda h, a: a.update(answers0=np.zeros(20, "f4"))),

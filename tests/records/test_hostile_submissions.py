@@ -28,7 +28,7 @@ def lie_there(folder: Path) -> Iterator[Path]:
         linked = [name for name in folders if Path(parent, name).is_symlink()]
         for name in (*names, *linked):
             path = Path(parent, name)
-            if not name.endswith(".details.gz") and path != folder / NEIGHBOUR:
+            if not name.endswith(".details.xz") and path != folder / NEIGHBOUR:
                 yield path
 
 

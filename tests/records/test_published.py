@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.stored import OLDER, older, write
+from support.stored import plain, write
 
 from benchmark.cli.app import main
 from benchmark.errors import BenchError
@@ -74,11 +74,11 @@ def test_selection(every) -> None:
 
 
 def measured(tmp_path, **fields) -> Record:
-    return read_record(write(tmp_path / "seed-0.json", older() | fields))
+    return read_record(write(tmp_path / "seed-0.json", plain() | fields))
 
 
 def test_beside_measured_ones_where_protocol_and_data_agree(every, tmp_path) -> None:
-    assert beside(every, [read_record(OLDER / "schema-1-bct.json")]) == []
+    assert beside(every, [measured(tmp_path)]) == []
     cifar = measured(
         tmp_path, protocol="extended-class", track="cifar100", dataset={"name": "cifar100"}
     )
@@ -93,7 +93,7 @@ def test_beside_measured_ones_where_protocol_and_data_agree(every, tmp_path) -> 
 def test_shown_apart(tmp_path, capsys) -> None:
     path = write(
         tmp_path / "seed-0.json",
-        older() | {"protocol": "extended-class", "track": "cifar100", "dataset": {"name": "c"}},
+        plain() | {"protocol": "extended-class", "track": "cifar100", "dataset": {"name": "c"}},
     )
     code, out, err = command(capsys, "table", path, "--published")
     assert (code, err) == (0, "")
@@ -109,7 +109,7 @@ def test_shown_apart(tmp_path, capsys) -> None:
     one = next(r for r in rows if r["kind"] == "published" and r["method"] == "bt2")
     assert one["reason"].startswith("bt2, Table")
     assert 0 <= float(one["value"]) <= 1
-    code, out, _ = command(capsys, "table", OLDER / "schema-1-bct.json", "--published")
+    code, out, _ = command(capsys, "table", write(tmp_path / "seed-0.json", plain()), "--published")
     assert code == 0
     assert "No paper prints numbers" in out
 

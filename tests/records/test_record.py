@@ -1,4 +1,4 @@
-"""Records: every schema stays readable, what is damaged is passed over with one line."""
+"""Records: one schema is read, what is damaged is passed over with one line."""
 
 from __future__ import annotations
 
@@ -12,22 +12,20 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from support.stored import OLDER, older, sealed, write
+from support.stored import plain, sealed, write
 
 from benchmark import BenchError, load
 from benchmark.cli.app import main
-from benchmark.config.files import seal_of
 from benchmark.errors import EditedError
-from benchmark.records.details import details_path
+from benchmark.records.details_files import details_path
 from benchmark.records.files import (
     find_records,
     read_record,
     read_records,
     study_records,
-    upgraded,
     write_record,
 )
-from benchmark.records.record import OLDEST, SCHEMA, SEALED_SINCE, json_schema, record_path
+from benchmark.records.record import SCHEMA, json_schema, record_path
 
 
 def command(capsys, *words) -> tuple[int, str, str]:
@@ -37,54 +35,27 @@ def command(capsys, *words) -> tuple[int, str, str]:
     return int(end.value.code or 0), out.out, out.err
 
 
-def with_newer_fields() -> dict:
-    """A record of the present schema, without its seal."""
-    return upgraded(older()) | {
-        "schema": SCHEMA,
-        "training": 4,
-        "adapter": {"module": "methods.bct", "package": "compatbench 0.1.0", "source": "sha256:0"},
-        "details": None,
-    }
-
-
-def test_there_is_a_fixture_of_every_older_schema() -> None:
-    kept = {json.loads(path.read_text())["schema"] for path in OLDER.glob("*.json")}
-    assert kept == set(range(OLDEST, SCHEMA))
-
-
-@pytest.mark.parametrize("path", sorted(OLDER.glob("*.json")), ids=lambda p: p.stem)
-def test_older_schemas_are_read_and_shown(path: Path, capsys) -> None:
-    record = read_record(path)
-    said = json.loads(path.read_text())
-    assert record.scores == said["scores"]
-    assert record.schema_version == said["schema"]
-    assert record.details == said.get("details")
-    assert (record.seal is None) == (record.schema_version < SEALED_SINCE)
-    for verb in (
-        ("table",),
-        ("show",),
-        ("table", "-f", "csv", "--metrics", "all"),
-        ("show", "--json"),
-    ):
-        code, out, err = command(capsys, *verb, path)
-        assert (code, err) == (0, "")
-        assert record.method in out
+@pytest.mark.parametrize("schema", range(1, SCHEMA))
+def test_an_older_schema_is_one_line_that_says_what_to_do(schema, tmp_path, capsys) -> None:
+    path = write(tmp_path / "seed-0.json", plain() | {"schema": schema})
+    code, out, err = command(capsys, "table", path)
+    assert (code, out) == (2, "")
+    (line,) = err.splitlines()
+    assert f"schema: expected {SCHEMA}, got {schema}, of an earlier version" in line
+    assert "`bench run` makes it anew" in line
 
 
 def test_json_schema_accepts_records_and_refuses_what_reading_refuses(tmp_path) -> None:
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    for name in ("schema-1-bct", "schema-1-fastfill", "schema-2-fct-simclr", "schema-3-bct"):
-        validator.validate(upgraded(older(name)))
-    validator.validate(older("schema-4-independent"))
-    validator.validate(with_newer_fields())
+    validator.validate(plain())
     for field, bad in (("seed", "0"), ("status", "good"), ("scores", {"new/old": {"map": "1"}})):
-        value = with_newer_fields() | {field: bad}
+        value = plain() | {field: bad}
         assert not validator.is_valid(value)
         with pytest.raises(BenchError, match=field):
             read_record(write(tmp_path / "seed-0.json", value))
-    assert set(schema["properties"]) == set(read_record(OLDER / "schema-1-bct.json").as_json())
+    assert set(schema["properties"]) == {*plain(), "over", "seal"}
     described = [
         name for name, about in schema["properties"].items()
         if about.get("description") or "$ref" in about or "anyOf" in about
@@ -96,18 +67,18 @@ def test_json_schema_accepts_records_and_refuses_what_reading_refuses(tmp_path) 
 
 
 def changed(**fields) -> str:
-    return json.dumps(sealed(with_newer_fields() | fields))
+    return json.dumps(sealed(plain() | fields))
 
 
 BAD = {
     "{": "not valid JSON",
-    "[1, 2]": f"schema: expected 1 to {SCHEMA}, got 'list'",
+    "[1, 2]": f"schema: expected {SCHEMA}, got 'list'",
     "\x00\xff": "not valid JSON",
     "[" * 100_000: "not valid JSON",
-    '{"schema": 9}': f"schema: expected 1 to {SCHEMA}, got 9",
-    '{"schema": true}': f"schema: expected 1 to {SCHEMA}, got True",
-    '{"name": "of another program"}': f"schema: expected 1 to {SCHEMA}, got None",
-    '{"schema": 1}': "missing key 'kind'",
+    '{"schema": 9}': f"schema: expected {SCHEMA}, got 9",
+    '{"schema": true}': f"schema: expected {SCHEMA}, got True",
+    '{"name": "of another program"}': f"schema: expected {SCHEMA}, got None",
+    '{"schema": 1}': f"schema: expected {SCHEMA}, got 1, of an earlier version",
     changed(extra=1): "unknown key 'extra'",
     changed(kind="published"): "kind: expected 'measured'",
     changed(scores={"new/old": {"map": 1.5}}): "scores.new/old.map: expected at most 1",
@@ -132,8 +103,8 @@ BAD = {
     changed(parameters={"protocol": {}, "track": {"dataset": "toy"}}): "missing key 'generations'",
     changed(reason="\ud800"): "not valid JSON",
     changed(seed=-1): "seed: expected at least 0",
-    json.dumps(sealed(with_newer_fields()) | {"seed": 7}): "edited since it was written: its seal",
-    json.dumps(with_newer_fields()): "edited since it was written: its seal is missing",
+    json.dumps(sealed(plain()) | {"seed": 7}): "edited since it was written: its seal",
+    json.dumps(plain()): "edited since it was written: its seal is missing",
     changed(reason="\x1b[2J"): "reason: expected text without control characters, got '\\x1b[2J'",
     changed(config={"a\nb": 1}): "config: expected a key of at most 200 printable characters",
     changed(config={"a" * 201: 1}): "config: expected a key of at most 200 printable characters",
@@ -179,7 +150,7 @@ def mixed(tmp_path) -> Path:
     for i, text in enumerate(BAD):
         (tmp_path / str(i)).mkdir()
         (tmp_path / str(i) / "seed-0.json").write_text(text)
-    write(tmp_path / "good" / "seed-0.json", with_newer_fields())
+    write(tmp_path / "good" / "seed-0.json", plain())
     return tmp_path
 
 
@@ -204,18 +175,18 @@ def test_damaged_ones_are_skipped_with_a_line_each(mixed, capsys) -> None:
 def test_a_folder_of_studies_counts_where_it_is_named(tmp_path) -> None:
     study = tmp_path / "studies" / "length"
     for place in (tmp_path / "measured", study):
-        write(place / "seed-0.json", with_newer_fields())
+        write(place / "seed-0.json", plain())
     assert [one.path for one in find_records(tmp_path)] == [tmp_path / "measured" / "seed-0.json"]
     for named in (tmp_path / "studies", study):
         assert [one.path for one in find_records(named)] == [study / "seed-0.json"]
     assert study_records([tmp_path], "claims") == []
-    write(tmp_path / "studies" / "claims" / "seed-1.json", with_newer_fields())
+    write(tmp_path / "studies" / "claims" / "seed-1.json", plain())
     for roots in ([tmp_path, tmp_path / "none"], [tmp_path / "measured"]):
         assert len(study_records(roots, "claims")) == 1
 
 
 def test_a_damaged_record_of_a_study_is_no_absent_one(tmp_path) -> None:
-    good = write(tmp_path / "studies" / "claims" / "seed-1.json", with_newer_fields())
+    good = write(tmp_path / "studies" / "claims" / "seed-1.json", plain())
     bad = good.with_name("seed-2.json")
     bad.write_text("{")
     for kept in ([good], []):
@@ -237,7 +208,7 @@ def test_nothing_but_damaged_ones(mixed, capsys) -> None:
 
 
 def test_what_is_written_is_sealed(tmp_path) -> None:
-    record = read_record(write(tmp_path / "seed-0.json", with_newer_fields()))
+    record = read_record(write(tmp_path / "seed-0.json", plain()))
     path = tmp_path / "a" / "seed-0.json"
     write_record(path, record.model_copy(update={"seal": None, "seed": 5}))
     again = read_record(path)
@@ -256,15 +227,8 @@ def test_what_is_written_is_sealed(tmp_path) -> None:
     assert read_record(path).seed == 5
 
 
-def test_an_older_schema_cannot_claim_a_seal(tmp_path) -> None:
-    value = older("schema-3-bct")
-    path = tmp_path / "seed-0.json"
-    path.write_text(json.dumps(value | {"seal": seal_of(value)}))
-    assert read_record(path).seal is None
-
-
 def test_only_regular_files_are_read_and_no_links_to_folders_followed(tmp_path, capsys) -> None:
-    write(tmp_path / "good" / "seed-0.json", with_newer_fields())
+    write(tmp_path / "good" / "seed-0.json", plain())
     (tmp_path / "good" / "again").symlink_to(tmp_path)
     (tmp_path / "seed-1.json").symlink_to("/dev/zero")
     (tmp_path / "seed-2.json").mkdir()
@@ -278,7 +242,7 @@ def test_only_regular_files_are_read_and_no_links_to_folders_followed(tmp_path, 
 
 def test_details_that_are_not_the_records_are_a_line(tmp_path, capsys) -> None:
     path = tmp_path / "seed-0.json"
-    write(path, with_newer_fields() | {"details": "sha256:0"})
+    write(path, plain() | {"details": "sha256:0"})
     for content in (None, b"other"):
         if content is not None:
             details_path(path).write_bytes(content)
@@ -296,7 +260,7 @@ def many(tmp_path) -> Path:
     for protocol in ("open-class", "open-data"):
         for method in ("bct", "l2"):
             for seed in (0, 1):
-                value = with_newer_fields() | {"protocol": protocol, "method": method, "seed": seed}
+                value = plain() | {"protocol": protocol, "method": method, "seed": seed}
                 write(tmp_path / protocol / method / f"seed-{seed}.json", value)
     return tmp_path
 
@@ -329,12 +293,12 @@ def test_any_selection(many, capsys) -> None:
 
 def test_a_selection_reads_the_chosen_folders_alone(tmp_path, capsys) -> None:
     for protocol, track, method in product(("open-class", "open-data"), ("a", "b"), ("bct", "l2")):
-        value = with_newer_fields() | {"protocol": protocol, "track": track, "method": method}
+        value = plain() | {"protocol": protocol, "track": track, "method": method}
         write(record_path(tmp_path, protocol, track, method, 0), value)
     broken = record_path(tmp_path, "open-data", "a", "l2", 1)
     broken.write_text("{")
     elsewhere = tmp_path / "own" / "seed-3.json"  # a place that says nothing of what is in it
-    write(elsewhere, with_newer_fields() | {"protocol": "open-class", "track": "a", "seed": 3})
+    write(elsewhere, plain() | {"protocol": "open-class", "track": "a", "seed": 3})
     chosen = ("table", tmp_path, "-f", "csv", "-p", "open-class", "-t", "a")
     code, out, err = command(capsys, *chosen)
     assert (code, err) == (0, "")
@@ -348,7 +312,7 @@ def test_a_selection_reads_the_chosen_folders_alone(tmp_path, capsys) -> None:
 
 def test_a_protocol_with_settings_is_all_of_them(many, capsys) -> None:
     for setting in ("home", "away"):
-        value = with_newer_fields() | {"protocol": f"out-of-domain:{setting}", "method": "bct"}
+        value = plain() | {"protocol": f"out-of-domain:{setting}", "method": "bct"}
         write(many / f"out-of-domain:{setting}" / "seed-0.json", value)
 
     def shown(protocol):

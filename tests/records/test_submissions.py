@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -15,8 +14,10 @@ from support.hostile import corpus
 from support.stored import write
 
 from benchmark.errors import BenchError
-from benchmark.records.record import Record
+from benchmark.records.details_files import details_path
+from benchmark.records.files import read_record
 from benchmark.records.revisions import earlier
+from benchmark.records.slim import bases
 from benchmark.records.submissions import validate
 
 ROOT = Path(__file__).parents[2]
@@ -28,15 +29,19 @@ FILLED = "measured/backfill/glyphs/bct/seed-0.json"
 @pytest.fixture
 def root(tmp_path) -> Path:
     """Two committed records, and the bounds of one."""
+    root = tmp_path / "results"
     for name in ("keep-old", "independent"):
         no_badges = shutil.ignore_patterns("verified-*")  # they are of the record as it is
         target = tmp_path / "results" / PLACE / name
         shutil.copytree(RESULTS / PLACE / name, target, ignore=no_badges)
     filled = tmp_path / "results" / FILLED
     filled.parent.mkdir(parents=True)
-    for name in (filled.name, f"{filled.stem}.details.gz"):  # other seeds may come
-        shutil.copyfile((RESULTS / FILLED).with_name(name), filled.with_name(name))
-    return tmp_path / "results"
+    there = RESULTS / FILLED
+    for path in (there, details_path(there), *bases(there)):  # other seeds may come
+        shutil.copyfile(path, root / path.relative_to(RESULTS))
+    for path in bases(RESULTS / PLACE / "independent" / "seed-0.json"):
+        shutil.copyfile(path, root / path.relative_to(RESULTS))
+    return root
 
 
 def of(root: Path, name: str = "keep-old") -> Path:
@@ -45,7 +50,7 @@ def of(root: Path, name: str = "keep-old") -> Path:
 
 def alter(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Change a record, and give it the seal that fits: that guards against mistakes alone."""
-    value = json.loads(path.read_text())
+    value = read_record(path).as_json()
     change(value)
     write(path, value)
 
@@ -74,13 +79,15 @@ def test_a_study_has_tracks_of_its_own(tmp_path):
     for folder, fault in (("studies", []), ("results", [f"track: unknown track '{track}'"])):
         root = tmp_path / folder / "rendered"
         shutil.copytree(study / place, root / place)
+        for path in bases(study / place / "seed-0.json"):
+            shutil.copyfile(path, root / path.relative_to(study))
         shutil.copy(study / f"{track}.yaml", root)
         found = [line.partition(".json: ")[2].partition(";")[0] for line in problems(root)]
         assert found == fault
 
 
 def moved(value, by=0.001):
-    value["scores"]["new/old"]["map"] += by
+    value["scores"]["new/old"]["cmc_at_1"] += by
 
 
 ALTERED = {
@@ -90,8 +97,8 @@ ALTERED = {
     "track of yesterday": (lambda v: v.update(track_version=0), "track_version", "got 0"),
     "unknown protocol": (lambda v: v.update(protocol="open-clas"), "protocol", "'open-class'"),
     "unknown method": (lambda v: v.update(method="kept"), "method: unknown", "compatbench 0.1.0"),
-    "a score of 0.1 points more": (moved, "new/old map", "as its queries say"),
-    "above one": (lambda v: moved(v, 2.0), "scores.new/old.map"),
+    "a score of 0.1 points more": (moved, "new/old cmc_at_1", "as its queries say"),
+    "above one": (lambda v: moved(v, 2.0), "scores.new/old.cmc_at_1"),
     "unknown metric": (lambda v: v["scores"]["new/new"].update(mop=0.5), "new/new", "'mop'"),
     "no cross-test": (lambda v: v["scores"].pop("new/old"), "case new/old is missing"),
     "no verification": (
@@ -140,7 +147,7 @@ def test_edited_without_a_seal_that_fits(root):
 def test_other_files_and_links(root):
     folder = of(root).parent
     (folder / "notes.txt").write_text("x")
-    (folder / "seed-9.details.gz").write_bytes(b"")
+    (folder / "seed-9.details.xz").write_bytes(b"")
     (folder / "seed-1.json").symlink_to(of(root))
     found = problems(root)
     assert len(found) == 3
@@ -161,8 +168,13 @@ def test_nothing_is_removed_or_silently_changed(root, tmp_path):
     shutil.copytree(root, base)
     assert problems(root, base) == []
     shutil.rmtree((root / FILLED).parent)
-    found = problems(root, base)
-    assert len(found) == 2 and all("removed" in line for line in found)
+    *unused, gone, of_it = problems(root, base)
+    assert "removed" in gone and "removed" in of_it
+    # What it stood on goes, too: of bases nobody says that one is missing.
+    assert len(unused) == 2 and all("no record stands on it" in line for line in unused)
+    for path in (root / FILLED).parents[1].glob("base-*"):
+        path.unlink()
+    assert len(problems(root, base)) == 2
     # The same work with another score, whatever its details say.
     alter(of(root), moved)
     assert any("changed from" in line and "the work is the same" in line
@@ -238,4 +250,4 @@ def test_a_record_is_not_changed_by_looking(root):
     before = {path: path.read_bytes() for path in root.rglob("*.*")}
     problems(root)
     assert before == {path: path.read_bytes() for path in root.rglob("*.*")}
-    assert Record.model_validate_json(of(root).read_bytes(), strict=True).method == "keep-old"
+    assert read_record(of(root)).method == "keep-old"

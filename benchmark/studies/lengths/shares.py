@@ -13,7 +13,8 @@ from benchmark.errors import AbsentError
 from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import group_sums, weights
-from benchmark.records.details import QueryResults, find_details
+from benchmark.records.details import QueryResults
+from benchmark.records.details_files import find_details
 from benchmark.records.files import StoredRecord
 from benchmark.report import select
 from benchmark.studies.transfer.statistics import taus

@@ -1,0 +1,82 @@
+"""Details beside records: where they lie, whether they are those of the record, reading them."""
+
+from pathlib import Path
+from typing import Any
+
+from benchmark.config.files import bytes_digest, read_bytes
+from benchmark.errors import BenchError
+from benchmark.records.details import LIMIT, Details, metadata, unpack_details
+from benchmark.records.limits import parse_json
+from benchmark.records.record import Record
+
+
+def details_path(record: Path) -> Path:
+    """``seed-0.json`` -> ``seed-0.details.xz``, beside it."""
+    return record.with_name(f"{record.stem}.details.xz")
+
+
+def queries_path(record: Path) -> Path:
+    """``seed-0.json`` -> ``seed-0.queries.gz``, beside it."""
+    return record.with_name(f"{record.stem}.queries.gz")
+
+
+def find_details(record: Record, path: Path, with_results: bool = True) -> Details | None:
+    """The details of a record that was read from ``path``; ``None`` if it has none.
+
+    With results they are of all metrics where the file of these lies beside the record.
+
+    Raises:
+        BenchError: As :func:`read_details`, and if the file is not there.
+    """
+    if record.details is None:
+        return None
+    every = queries_path(path)
+    if with_results and record.queries is not None and every.is_file():
+        return unpack_details(every, checked(every, record.queries))
+    return unpack_details(details_path(path), check_digest(record, path), with_results)
+
+
+def check_digest(record: Record, path: Path) -> bytes:
+    """The bytes of the details file of a record that was read from ``path``; none without one.
+
+    Raises:
+        BenchError: If it is not there, cannot be read, is too large, or is of another record.
+    """
+    if record.details is None:
+        return b""
+    beside = details_path(path)
+    if not beside.is_file():
+        raise BenchError(f"{beside}: missing, though {path.name} has its hash")
+    return checked(beside, record.details)
+
+
+def checked(beside: Path, expected: str) -> bytes:
+    """The bytes of a file whose hash is known.
+
+    Raises:
+        BenchError: If it cannot be read, is too large, or is of another record.
+    """
+    packed = read_bytes(beside, LIMIT)
+    if bytes_digest(packed) != expected:
+        raise BenchError(f"{beside}: of another record than the one beside it (hashes differ)")
+    return packed
+
+
+def read_kept(path: Path, digest: object) -> dict[str, Any]:
+    """What the details file keeps of the record at ``path``; nothing where it does not fit.
+
+    Raises:
+        BenchError: If it fits, and is damaged all the same.
+    """
+    beside = details_path(path)
+    if not isinstance(digest, str) or not beside.is_file():
+        return {}
+    try:
+        packed = checked(beside, digest)
+    except BenchError:  # told by who reads the details themselves
+        return {}
+    text = metadata(beside, packed).get("record")
+    value = {} if text is None else parse_json(text.encode(), beside)
+    if not isinstance(value, dict):
+        raise BenchError(f"{beside}: record: expected a mapping, got {type(value).__name__}")
+    return value
