@@ -36,32 +36,27 @@ def nearest(queries, gallery, k, distance="cosine"):
     return order, np.take_along_axis(scores.reshape(n, m), order, 1)
 
 
-def cut(array):
-    """Starts passes over an array in blocks of different sizes."""
-    return lambda: iter(np.split(array, [1, 700, 2100]))
-
-
 @pytest.mark.parametrize("distance", ["cosine", "l2"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_it_finds(kind, distance, vectors):
     gallery, queries = vectors
     settings = Settings(kind, lists=30, probes=10)
-    index = build(cut(gallery), ROWS, DIM, distance, settings)
-    assert index.rows == ROWS and index.seconds > 0
+    index = build(gallery, distance, settings)
+    assert index.seconds > 0
     (exact, scores), (found, its) = (
         nearest(queries, gallery, 10, distance), index.search(queries, 10),
     )  # fmt: skip
     assert 0.9 < agreement(found, exact, 10).mean() <= 1
     same = found == exact
     np.testing.assert_allclose(its[same], scores[same], rtol=1e-4, atol=1e-5)
-    again = build(cut(gallery), ROWS, DIM, distance, settings)
+    again = build(gallery, distance, settings)
     np.testing.assert_array_equal(again.search(queries, 10)[0], found)
 
 
 @pytest.mark.parametrize(("probes", "exact"), [(30, True), (1, False)])
 def test_all_lists_are_exact(probes, exact, vectors):
     gallery, queries = vectors
-    index = build(cut(gallery), ROWS, DIM, "l2", Settings("ivf", lists=30, probes=probes))
+    index = build(gallery, "l2", Settings("ivf", lists=30, probes=probes))
     rows, _ = nearest(queries, gallery, 10, "l2")
     assert (agreement(index.search(queries, 10)[0], rows, 10).mean() == 1) == exact
 
@@ -69,7 +64,7 @@ def test_all_lists_are_exact(probes, exact, vectors):
 @pytest.mark.parametrize("kind", KINDS)
 def test_fewer_items_than_asked_for(kind, vectors):
     gallery, queries = vectors
-    index = build(lambda: [gallery[:4]], 4, DIM, settings=Settings(kind))
+    index = build(gallery[:4], settings=Settings(kind))
     rows, scores = index.search(queries[:2], 6)
     assert sorted(rows[0].tolist()) == [-1, -1, 0, 1, 2, 3]
     assert np.isnan(scores[rows < 0]).all()
@@ -87,10 +82,10 @@ def test_a_rotation_leaves_the_index_as_it_is(kind, vectors):
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((DIM + 4, DIM + 4)))[0][:DIM]
     turned = (gallery @ turn).astype(np.float32), (queries @ turn).astype(np.float32)
     settings = Settings(kind, lists=30, probes=4)
-    index = build(cut(gallery), ROWS, DIM, settings=settings)
+    index = build(gallery, settings=settings)
     before = index.search(queries, 10)[0]
-    kept = index.rewritten(cut(turned[0]), DIM + 4)
-    anew = build(cut(turned[0]), ROWS, DIM + 4, settings=settings)
+    kept = index.rewritten(turned[0])
+    anew = build(turned[0], settings=settings)
     assert (kept.search(turned[1], 10)[0] == before).mean() > (0.99 if kind == "hnsw" else 0.9)
     np.testing.assert_array_equal(index.search(queries, 10)[0], before)
     of_kept, of_anew = (shares(each, turned[1], turned[0]) for each in (kept, anew))
@@ -104,11 +99,11 @@ def test_another_space_needs_another_index(kind, vectors):
     gallery, queries = vectors
     other = gallery[np.random.default_rng(2).permutation(ROWS)]
     settings = Settings(kind, lists=30, probes=2)
-    index = build(cut(gallery), ROWS, DIM, settings=settings)
+    index = build(gallery, settings=settings)
     before, of_kept = (shares(each, queries, vectors) for each, vectors in (
-        (index, gallery), (index.rewritten(cut(other), DIM), other),
+        (index, gallery), (index.rewritten(other), other),
     ))  # fmt: skip
-    of_anew = shares(build(cut(other), ROWS, DIM, settings=settings), queries, other)
+    of_anew = shares(build(other, settings=settings), queries, other)
     assert needs_building(of_anew, of_kept) and (of_anew - of_kept).mean() > 0.3
     assert of_anew.mean() == pytest.approx(before.mean(), abs=0.05)
 
@@ -117,14 +112,12 @@ def test_refusals(vectors, monkeypatch):
     gallery, _ = vectors
     with pytest.raises(BenchError, match="unknown index 'hsnw'; did you mean 'hnsw'"):
         Settings("hsnw")
-    with pytest.raises(ValueError, match="blocks: expected 9 vectors, got 3000"):
-        build(cut(gallery), 9, DIM, settings=Settings("hnsw"))
-    index = build(lambda: [gallery[:9]], 9, DIM)
-    with pytest.raises(ValueError, match="blocks: expected 9 vectors, got 8"):
-        index.rewritten(lambda: [gallery[:8]], DIM)
+    index = build(gallery[:9])
+    with pytest.raises(ValueError, match="items: expected 9 vectors, got 8"):
+        index.rewritten(gallery[:8])
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(BenchError, match=r"needs the package faiss: pip install 'compatbench\[fa"):
-        build(cut(gallery), ROWS, DIM)
+        build(gallery)
 
 
 def test_threads_are_given_back():

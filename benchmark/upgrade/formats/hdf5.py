@@ -32,7 +32,7 @@ class Hdf5Source(ArraysSource):
     def _open(self) -> tuple[Shape, np.dtype[Any]]:
         require_file(self.path)
         with h5py.File(self.path, "r") as file:
-            self.arrays = {name: _about(file[name]) for name in _datasets(file)}
+            self.arrays = {name: _about(each) for name, each in _datasets(file).items()}
             self._choose()
             vectors = _checked(file[self.part])
             _require_written(vectors)
@@ -93,23 +93,17 @@ def _about(dataset: Any) -> tuple[Shape, np.dtype[Any]]:
     return dataset.shape or (), np.dtype("T") if is_text else dataset.dtype
 
 
-def _datasets(file: Any) -> Iterator[str]:
-    """Names of the datasets that a file holds itself: hard links alone are followed."""
-    groups, seen, n_names = [("", file)], {file["/"]}, 0
-    while groups:
-        before, group = groups.pop()
-        n_names += len(group)
-        if n_names > MOST_NAMES:
+def _datasets(file: Any) -> dict[str, Any]:
+    """Datasets that a file holds itself, by name; hard links alone are followed."""
+    found: dict[str, Any] = {}
+
+    def look(name: str, item: Any) -> None:
+        found[name] = item
+        if len(found) > MOST_NAMES:
             raise BenchError(f"expected at most {MOST_NAMES} names")
-        for key in group:
-            if not isinstance(group.get(key, getlink=True), h5py.HardLink):
-                continue
-            item = group[key]
-            if isinstance(item, h5py.Dataset):
-                yield f"{before}{key}"
-            elif isinstance(item, h5py.Group) and item not in seen:  # a group may hold itself
-                seen.add(item)
-                groups.append((f"{before}{key}/", item))
+
+    file.visititems(look)
+    return {name: item for name, item in found.items() if isinstance(item, h5py.Dataset)}
 
 
 def _checked(dataset: Any) -> Any:

@@ -7,25 +7,22 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic_core import from_json
 from safetensors import safe_open
 
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats.checks import MOST_NAMES, cut, require_file
-from benchmark.upgrade.formats.flat import rows_in_parts
+from benchmark.upgrade.formats.ids import AT_ONCE
 from benchmark.upgrade.formats.sink import FileSink
-from benchmark.upgrade.formats.source import ArraysSource, PackedSource, Shape
+from benchmark.upgrade.formats.source import ArraysSource, Shape
 
-_MOST_HEADER = 2**24
-_BF16 = "BF16"
 _DTYPES = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I8": "i1", "U8": "u1", "BOOL": "?", "I64": "<i8",
-    "I32": "<i4", "U64": "<u8", "U32": "<u4", "I16": "<i2", "U16": "<u2",
+    "F64": "f8", "F32": "f4", "F16": "f2", "I8": "i1", "U8": "u1", "BOOL": "?", "I64": "i8",
+    "I32": "i4", "U64": "u8", "U32": "u4", "I16": "i2", "U16": "u2",
 }  # fmt: skip
 _NAMES = {np.dtype("<f4"): "F32", np.dtype("<f2"): "F16"}
 
 
-class SafetensorsSource(PackedSource, ArraysSource):
+class SafetensorsSource(ArraysSource):
     """A tensor ``[n, dim]`` of a safetensors file; ids in ``ids`` or ``NAME_ids``, or beside.
 
     bfloat16 is taken too, and is told as float32, which holds all of it.
@@ -35,56 +32,40 @@ class SafetensorsSource(PackedSource, ArraysSource):
     has_sidecar = True
 
     def _open(self) -> tuple[Shape, np.dtype[Any]]:
-        tensors = self._header()
-        self.arrays = {
-            name: (tuple(each["shape"]), _dtype(each["dtype"])) for name, each in tensors.items()
-        }
+        require_file(self.path)
+        with safe_open(self.path, framework="pt") as file:
+            names = file.keys()
+            if len(names) > MOST_NAMES:
+                raise BenchError(f"expected at most {MOST_NAMES} tensors, got {len(names)}")
+            about = {name: file.get_slice(name) for name in names}
+            kinds = {name: each.get_dtype() for name, each in about.items()}
+            self.arrays = {
+                name: (tuple(each.get_shape()), _dtype(kinds[name])) for name, each in about.items()
+            }
         self._choose()
-        (shape, dtype), kind = self.arrays[self.part], tensors[self.part]["dtype"]
-        self.start, self._is_bf16 = self._places[self.part], kind == _BF16
-        if self._is_bf16:
+        shape, dtype = self.arrays[self.part]
+        if kinds[self.part] == "BF16":
             return shape, np.dtype(np.float32)
         if dtype is None:
-            raise BenchError(f"expected F16, BF16, F32 or I8 vectors, got {cut(kind)}")
+            raise BenchError(f"expected F16, BF16, F32 or I8 vectors, got {cut(kinds[self.part])}")
         return shape, dtype
 
-    @property
-    def packed(self) -> np.dtype[Any]:
-        """A row as it is stored."""
-        return np.dtype(("<u2", (self.dim,))) if self._is_bf16 else super().packed
+    def _rows(self, name: str, size: int, first: int) -> Iterator[NDArray[Any]]:
+        for a in range(first, self.rows, size):
+            # Opened anew each time: what was mapped before no longer counts as memory.
+            with safe_open(self.path, framework="pt") as file:
+                part = file.get_slice(name)[a : a + size]
+            yield (part.float() if str(part.dtype) == "torch.bfloat16" else part).numpy()
 
-    def _header(self) -> dict[str, Any]:
-        """Read names, shapes, types and places of the tensors."""
-        size = require_file(self.path)
-        with self.path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if not 0 < length <= min(size - 8, _MOST_HEADER):
-                most = min(max(size - 8, 0), _MOST_HEADER)
-                raise BenchError(f"expected a header of at most {most} bytes, got {length}")
-            header = file.read(length)
-        with safe_open(self.path, framework="np"):
-            pass  # the library looks at names, types and places of all tensors
-        tensors: dict[str, Any] = from_json(header)
-        tensors.pop("__metadata__", None)
-        if len(tensors) > MOST_NAMES:
-            raise BenchError(f"expected at most {MOST_NAMES} tensors, got {len(tensors)}")
-        self._places = {k: 8 + length + v["data_offsets"][0] for k, v in tensors.items()}
-        return tensors
+    def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
+        return self._rows(self.part, size, first)
 
     def _stored_ids(self, place: str) -> Iterator[Any]:
         if place not in self.arrays:
             yield from super()._stored_ids(place)
             return
-        kind = self._require_ids(place)
-        with self.path.open("rb") as file:
-            file.seek(self._places[place])
-            yield from rows_in_parts(file, kind, self.rows)
-
-    def _numbers(self, stored: NDArray[Any], first: int) -> NDArray[Any]:  # noqa: ARG002
-        if not self._is_bf16:
-            return stored
-        # A bfloat16 is the upper half of a float32.
-        return (stored.astype(np.uint32) << 16).view(np.float32)
+        self._require_ids(place)
+        yield from self._rows(place, AT_ONCE, 0)
 
 
 def _dtype(name: str) -> np.dtype[Any] | None:

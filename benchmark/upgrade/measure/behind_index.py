@@ -96,7 +96,7 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
     block, has_new = _indexed(study)
     used = [s for s in plan.strategies if s.merge is None and (has_new or not s.embeds_gallery)]
     run = _Comparison(study, block, {s.name: plan.lists[s.uses[0]] for s in used})
-    stored = _build(block.old, distance, settings)
+    stored = build(block.old, distance, settings)
     rows: list[Behind] = []
     gained: dict[str, tuple[Estimate, bool]] = {}
     for each in used:
@@ -105,20 +105,14 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
             rows.append(run(each, stored, AS_IT_IS, 0.0))
             continue
         if each.fitted is not None:
-            kept = stored.rewritten(lambda items=items: [items], items.shape[1])  # type: ignore[misc]
-            rows.append(run(each, kept, KEPT, 0.0))
-            del kept  # three galleries at a time are enough
-        anew = _build(items, distance, settings)
+            rows.append(run(each, stored.rewritten(items), KEPT, 0.0))
+        anew = build(items, distance, settings)
         rows.append(run(each, anew, ANEW, anew.seconds))
         if each.fitted is not None:
             shares = run.shares[each.name, ANEW], run.shares[each.name, KEPT]
             gained[each.name] = difference(*map(measured, shares)), needs_building(*shares)
     left_out = [s.name for s in plan.strategies if s not in used]
     return BehindIndex(settings, len(block.rows), rows, gained, left_out)
-
-
-def _build(items: Floats, distance: str, settings: Settings) -> ApproximateIndex:
-    return build(lambda: [items], len(items), items.shape[1], distance, settings)
 
 
 def _indexed(study: Study) -> tuple[GalleryBlock, bool]:

@@ -1,4 +1,4 @@
-"""Approximate indexes, as deployments search them: what they find, and whether they outlive a map.
+"""Approximate indexes, as deployments search them, and as they are after a map.
 
 A graph (HNSW) links near items, lists (IVF) keep items by the nearest of some centres. Both are
 faiss's; the defaults are those of databases.
@@ -7,7 +7,7 @@ faiss's; the defaults are those of databases.
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,11 +19,9 @@ from benchmark.errors import BenchError, unknown
 from benchmark.metrics.intervals import mean_spread
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import n_threads
+from benchmark.upgrade.read.gallery import unit
 
 Kind = Literal["hnsw", "ivf"]
-Blocks = Callable[[], Iterable[Floats]]
-"""Starts a pass over a gallery's vectors in order, ``[b, d]`` each."""
-
 _SAMPLE = 64
 """Vectors a centre that centres are learned from; faiss takes at most 256."""
 _TOLERANCE = 0.01
@@ -58,19 +56,35 @@ class Settings:
 
 
 class ApproximateIndex(ABC):
-    """An index of vectors ``[rows, dim]``.
+    """An index of vectors ``[n, dim]``, which it holds in memory as float32.
 
     Attributes:
         settings: As it was built with.
         distance: ``cosine`` or ``l2``.
-        rows: How many vectors it has.
-        seconds: That it took to build.
+        seconds: Time that building took.
     """
 
-    def __init__(self, settings: Settings, distance: str, rows: int) -> None:
-        """An index without vectors; :func:`build` gives one with them."""
-        self.settings, self.distance, self.rows, self.seconds = settings, distance, rows, 0.0
-        self._index: Any = None
+    def __init__(
+        self, items: Floats, distance: str, settings: Settings,
+        links: "ApproximateIndex | None" = None,
+    ) -> None:  # fmt: skip
+        """Build it, or take the ``links`` of another index over other vectors of the same rows.
+
+        Raises:
+            BenchError: If faiss is not installed.
+            ValueError: If the other index has another number of rows.
+        """
+        if links is not None and links._index.ntotal != len(items):
+            raise ValueError(f"items: expected {links._index.ntotal} vectors, got {len(items)}")
+        self.settings, self.distance = settings, distance
+        started = time.perf_counter()
+        with _faiss(settings.threads) as faiss:
+            vectors = _prepared(items, distance)
+            self._index: Any = (
+                self._built(faiss, vectors) if links is None
+                else self._rewritten(faiss, vectors, links._index)
+            )  # fmt: skip
+        self.seconds = time.perf_counter() - started
 
     def search(self, queries: Floats, k: int) -> tuple[Ints, Floats]:
         """Rows and scores of the nearest items it finds for queries ``[n, dim]``, ``[n, k]`` each.
@@ -83,50 +97,42 @@ class ApproximateIndex(ABC):
         scores = -scores if self.distance == "l2" else scores
         return rows, np.where(rows < 0, np.float32(np.nan), scores)
 
-    def rewritten(self, blocks: Blocks, dim: int) -> "ApproximateIndex":
-        """The same links or lists over other vectors of the same rows: what needs no building.
+    def rewritten(self, items: Floats) -> "ApproximateIndex":
+        """Put the same links or lists over other vectors of the same rows, ``[n, dim]``.
 
         Centres of lists become the means of their vectors. This index keeps its own vectors.
         """
-        made = type(self)(self.settings, self.distance, self.rows)
-        with _faiss(self.settings.threads) as faiss:
-            prepared = lambda: _prepared_blocks(blocks, self.distance)  # noqa: E731
-            made._index = self._rewritten(faiss, prepared, dim)
-        made._require_rows()
-        return made
-
-    def _require_rows(self) -> None:
-        if self._index.ntotal != self.rows:
-            raise ValueError(f"blocks: expected {self.rows} vectors, got {self._index.ntotal}")
+        return type(self)(items, self.distance, self.settings, self)
 
     @abstractmethod
-    def _built(self, faiss: Any, blocks: Blocks, dim: int) -> Any:
+    def _built(self, faiss: Any, vectors: Floats) -> Any:
         """The package's index of prepared vectors."""
 
     @abstractmethod
-    def _rewritten(self, faiss: Any, blocks: Blocks, dim: int) -> Any:
-        """The package's index of other prepared vectors."""
+    def _rewritten(self, faiss: Any, vectors: Floats, old: Any) -> Any:
+        """The package's index of other prepared vectors than those of an old one."""
 
     @abstractmethod
     def _parameters(self, faiss: Any, k: int) -> Any:
         """Parameters of a search for ``k`` items."""
 
+    def _metric(self, faiss: Any) -> Any:
+        return faiss.METRIC_L2 if self.distance == "l2" else faiss.METRIC_INNER_PRODUCT
+
 
 class Graph(ApproximateIndex):
     """Hierarchical navigable small worlds (Malkov and Yashunin, 2018)."""
 
-    def _built(self, faiss: Any, blocks: Blocks, dim: int) -> Any:
-        index = faiss.IndexHNSWFlat(dim, self.settings.links, _metric(faiss, self.distance))
+    def _built(self, faiss: Any, vectors: Floats) -> Any:
+        index = faiss.IndexHNSWFlat(vectors.shape[1], self.settings.links, self._metric(faiss))
         index.hnsw.efConstruction = self.settings.built_with
-        for vectors in blocks():
-            index.add(vectors)
+        index.add(vectors)
         return index
 
-    def _rewritten(self, faiss: Any, blocks: Blocks, dim: int) -> Any:
-        index = faiss.IndexHNSWFlat(dim, self.settings.links, _metric(faiss, self.distance))
-        index.hnsw = self._index.hnsw
-        for vectors in blocks():
-            index.storage.add(vectors)
+    def _rewritten(self, faiss: Any, vectors: Floats, old: Any) -> Any:
+        index = faiss.IndexHNSWFlat(vectors.shape[1], self.settings.links, self._metric(faiss))
+        index.hnsw = old.hnsw
+        index.storage.add(vectors)
         index.ntotal = index.storage.ntotal
         return index
 
@@ -137,44 +143,33 @@ class Graph(ApproximateIndex):
 class Lists(ApproximateIndex):
     """An inverted file over the centres of k-means (Jégou et al., 2011), vectors as they are."""
 
-    def _built(self, faiss: Any, blocks: Blocks, dim: int) -> Any:
-        n = self.settings.lists_of(self.rows)
-        index = self._empty(faiss, dim, n)
-        index.train(_sampled(blocks, self.rows, min(self.rows, _SAMPLE * n)))
-        for vectors in blocks():
-            index.add(vectors)
+    def _built(self, faiss: Any, vectors: Floats) -> Any:
+        rows = len(vectors)
+        n = self.settings.lists_of(rows)
+        index = self._empty(faiss, vectors.shape[1], n)
+        drawn = np.random.default_rng(0).choice(rows, min(rows, _SAMPLE * n), replace=False)
+        index.train(vectors[np.sort(drawn)])
+        index.add(vectors)
         return index
 
-    def _rewritten(self, faiss: Any, blocks: Blocks, dim: int) -> Any:
-        n, owner = self._index.nlist, self._owner(faiss)
-        centres, first = np.zeros((n, dim)), 0
-        for vectors in blocks():
-            np.add.at(centres, owner[first : first + len(vectors)], vectors)
-            first += len(vectors)
+    def _rewritten(self, faiss: Any, vectors: Floats, old: Any) -> Any:
+        n, owner = old.nlist, np.empty(len(vectors), np.int64)
+        for number in range(n):
+            if size := old.invlists.list_size(number):
+                owner[faiss.rev_swig_ptr(old.invlists.get_ids(number), size)] = number
+        centres = np.zeros((n, vectors.shape[1]))
+        np.add.at(centres, owner, vectors)
         centres /= np.maximum(np.bincount(owner, minlength=n), 1)[:, None]
-        index = self._empty(faiss, dim, n)
+        index = self._empty(faiss, vectors.shape[1], n)
         index.quantizer.add(_prepared(centres.astype(np.float32), self.distance))
-        index.is_trained, first = True, 0
-        for vectors in blocks():
-            mine = np.ascontiguousarray(owner[first : first + len(vectors)])
-            index.add_core(len(vectors), faiss.swig_ptr(vectors), None, faiss.swig_ptr(mine))
-            first += len(vectors)
+        index.is_trained = True
+        pointers = faiss.swig_ptr(vectors), None, faiss.swig_ptr(owner)
+        index.add_core(len(vectors), *pointers)
         return index
-
-    def _owner(self, faiss: Any) -> Ints:
-        """The list of each row."""
-        owner = np.empty(self.rows, np.int64)
-        lists = self._index.invlists
-        for number in range(self._index.nlist):
-            size = lists.list_size(number)
-            if size:
-                owner[faiss.rev_swig_ptr(lists.get_ids(number), size)] = number
-        return owner
 
     def _empty(self, faiss: Any, dim: int, n: int) -> Any:
-        metric = _metric(faiss, self.distance)
-        centres = faiss.IndexFlat(dim, metric)
-        index = faiss.IndexIVFFlat(centres, dim, n, metric)
+        centres = faiss.IndexFlat(dim, self._metric(faiss))
+        index = faiss.IndexIVFFlat(centres, dim, n, self._metric(faiss))
         index.cp.spherical = self.distance == "cosine"
         index.cp.min_points_per_centroid = 1  # fewer are no reason to warn
         return index
@@ -188,21 +183,10 @@ _KINDS: dict[str, type[ApproximateIndex]] = {"hnsw": Graph, "ivf": Lists}
 
 
 def build(
-    blocks: Blocks, rows: int, dim: int, distance: str = "cosine", settings: Settings = Settings()
+    items: Floats, distance: str = "cosine", settings: Settings = Settings()
 ) -> ApproximateIndex:
-    """Build an index of vectors ``[rows, dim]``, which it holds in memory as float32.
-
-    Raises:
-        BenchError: If faiss is not installed.
-    """
-    index = _KINDS[settings.kind](settings, distance, rows)
-    started = time.perf_counter()
-    with _faiss(settings.threads) as faiss:
-        prepared = lambda: _prepared_blocks(blocks, distance)  # noqa: E731
-        index._index = index._built(faiss, prepared, dim)
-    index.seconds = time.perf_counter() - started
-    index._require_rows()
-    return index
+    """Build an index of vectors ``[n, dim]``, of the kind that its settings name."""
+    return _KINDS[settings.kind](items, distance, settings)
 
 
 def needs_building(anew: NDArray[np.float64], kept: NDArray[np.float64]) -> bool:
@@ -232,28 +216,6 @@ def _faiss(threads: int | None) -> Iterator[Any]:
         faiss.omp_set_num_threads(before)
 
 
-def _metric(faiss: Any, distance: str) -> Any:
-    return faiss.METRIC_L2 if distance == "l2" else faiss.METRIC_INNER_PRODUCT
-
-
 def _prepared(vectors: Floats, distance: str) -> Floats:
     """Vectors as faiss takes them, of length 1 for cosines."""
-    if distance == "cosine":
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.ascontiguousarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
-    return np.ascontiguousarray(vectors, np.float32)
-
-
-def _prepared_blocks(blocks: Blocks, distance: str) -> Iterator[Floats]:
-    return (_prepared(vectors, distance) for vectors in blocks())
-
-
-def _sampled(blocks: Blocks, rows: int, n: int) -> Floats:
-    """``n`` vectors drawn from all of the gallery."""
-    drawn = np.sort(np.random.default_rng(0).choice(rows, n, replace=False))
-    parts, first = [], 0
-    for vectors in blocks():
-        a, b = np.searchsorted(drawn, [first, first + len(vectors)])
-        parts.append(vectors[drawn[a:b] - first])
-        first += len(vectors)
-    return np.concatenate(parts)
+    return np.ascontiguousarray(unit(vectors, distance), np.float32)
