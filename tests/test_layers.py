@@ -90,5 +90,5 @@ def test_no_file_that_a_run_leaves_is_committed_to_the_root():
         pytest.skip("no checkout of git")
     files = done.stdout.split()
     assert "README.md" in files
-    kinds = {"", ".cff", ".md", ".toml"}
+    kinds = {"", ".cff", ".lock", ".md", ".toml"}
     assert [name for name in files if Path(name).suffix not in kinds] == []

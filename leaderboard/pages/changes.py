@@ -13,7 +13,6 @@ from pydantic import Field
 from benchmark.config.files import read_bytes, write_whole
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError, printable
-from benchmark.records.record import Record
 from leaderboard.rank.boards import RankedBoard, rounded
 
 FOLDER = Path("results/releases")
@@ -181,7 +180,11 @@ def _moved(old: FrozenStanding | None, new: FrozenStanding | None) -> Iterator[s
 
 def feed(boards: Sequence[RankedBoard], releases: Sequence[Release]) -> str:
     """An Atom feed of boards by their newest record, and of releases; links are relative."""
-    entries = [(_newest(board.records), board) for board in boards if board.current]
+    entries = [
+        (max(record.run.finished or "" for record in board.records), board)
+        for board in boards
+        if board.current
+    ]
     newest = sorted(entries, key=lambda each: (each[0], each[1].slug), reverse=True)[:_FED]
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
@@ -199,10 +202,6 @@ def feed(boards: Sequence[RankedBoard], releases: Sequence[Release]) -> str:
         title = f"{board.scenario.title}: {len(board.stored)} records"
         lines.append(_entry(f"board:{board.slug}", title, date, f"boards/{board.slug}.html"))
     return "\n".join([*lines, "</feed>"]) + "\n"
-
-
-def _newest(records: Sequence[Record]) -> str:
-    return max(record.run.finished or "" for record in records)
 
 
 def _entry(name: str, title: str, date: str, href: str) -> str:

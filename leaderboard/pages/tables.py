@@ -78,9 +78,12 @@ def ranking(board: RankedBoard, metric: str) -> TextTable:
     own = board.by_metric[metric]
     columns = [TextColumn("rank"), TextColumn("method", heading=True)]
     columns.append(TextColumn("keeps", "of the upgrade"))
-    heads = [*_own_heads(own), *_case_heads(board), TextColumn("compatible"), TextColumn("hurts")]
+    roles = dict(zip(board.table.cases, board.table.roles, strict=True))
+    heads = [*_own_heads(own), *(TextColumn(case, roles[case]) for case in board.shown_cases)]
+    heads += [TextColumn("compatible"), TextColumn("hurts")]
     heads += [TextColumn("update", "of 100 M items"), TextColumn("item", "bytes")]
-    without = _without(board, own)
+    name = "independent" if own.criterion.kind == "area" else "lower"
+    without = next((row for row in board.bounds if row.method == name), None)
     rows = [
         _bound_row(board, row, metric, own, row.label, TextCell())
         for row in board.bounds
@@ -89,12 +92,6 @@ def ranking(board: RankedBoard, metric: str) -> TextTable:
     rows += _method_rows(board, metric, own, without)
     block = TextBlock("", (*heads, TextColumn("models")))
     return TextTable(label(metric), metric, tuple(columns), (block,), tuple(rows))
-
-
-def _without(board: RankedBoard, own: Standing) -> MethodScores | None:
-    """The bound that is doing without any method."""
-    name = "independent" if own.criterion.kind == "area" else "lower"
-    return next((row for row in board.bounds if row.method == name), None)
 
 
 def _bound_row(
@@ -150,11 +147,6 @@ def _own_heads(own: Standing) -> list[TextColumn]:
         heads = (("area", ""), ("worst", "point"), ("above old/old", "from"))
         return [TextColumn(*words) for words in heads]
     return [TextColumn("average", "compatibility")] if own.criterion.kind == "chain" else []
-
-
-def _case_heads(board: RankedBoard) -> list[TextColumn]:
-    roles = dict(zip(board.table.cases, board.table.roles, strict=True))
-    return [TextColumn(case, roles[case]) for case in board.shown_cases]
 
 
 def _name(board: RankedBoard, method: str) -> TextCell:
@@ -334,13 +326,12 @@ def curve_tables(board: RankedBoard) -> list[TextTable]:
     if not tables:
         return []
     few = len(board.table.seeds) < LEAST_MODELS
-    shown = [_titled(table) for table in (_parts(board), *tables)]
-    return [with_methods(_without_spread(table) if few else table) for table in shown]
-
-
-def _titled(table: TextTable) -> TextTable:
-    words = table.title.rpartition(": ")[2]
-    return replace(table, title=words[:1].upper() + words[1:])
+    shown = []
+    for table in (_parts(board), *tables):
+        words = table.title.rpartition(": ")[2]
+        titled = replace(table, title=words[:1].upper() + words[1:])
+        shown.append(with_methods(_without_spread(titled) if few else titled))
+    return shown
 
 
 def _without_spread(table: TextTable) -> TextTable:

@@ -55,7 +55,7 @@ def verdict_tables(answers: Sequence[Answer], claims: Claims) -> list[TextTable]
             ]
             heads = ["claim", "what the paper says", *KINDS]
             tables.append(simple_table(title, f"claims-{paper}", heads, (), lines))
-    return [*tables[:-1], _with_notes(tables[-1])] if tables else []
+    return [*tables[:-1], replace(tables[-1], notes=_NOTES)] if tables else []
 
 
 def short_table(answers: Sequence[Answer]) -> TextTable:
@@ -227,7 +227,3 @@ def _value(value: Value, method: str) -> str:
     changed = ", ".join(f"{key}={each}" for key, each in value.changed.items())
     words = " ".join(word for word in given if word)
     return words + (f" on {where}" if where else "") + (f" with {changed}" if changed else "")
-
-
-def _with_notes(table: TextTable) -> TextTable:
-    return replace(table, notes=_NOTES)

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmark.metrics.catalog import chance, describe
 from benchmark.metrics.compatibility import AVERAGED
-from benchmark.records.record import OrderCurves, Record
+from benchmark.records.record import Record
 from benchmark.report import select
 from benchmark.report.comparable import comparable
 from benchmark.report.costs import added_parameters
@@ -120,12 +120,8 @@ def _changes(changed: Mapping[str, Any]) -> str:
     return repr(sorted(changed.items()))
 
 
-def _minus(values: Sequence[float]) -> float:
-    return values[0] - values[1]
-
-
 _OPERATIONS: Mapping[str, Any] = {
-    "minus": _minus, "largest": max, "smallest": min,
+    "minus": lambda values: values[0] - values[1], "largest": max, "smallest": min,
     "mean": lambda values: math.fsum(values) / len(values),
     "spread": lambda values: max(values) - min(values),
 }  # fmt: skip
@@ -178,20 +174,12 @@ def _of_order(value: Value, record: Record, metric: str) -> float | None:
         return order.area.get(metric)
     if value.value == "tau":
         return order.tau.get(value.oracle or "")
-    return _at(_curve(value, order, metric), value.at or 0.0)
-
-
-def _curve(value: Value, order: OrderCurves, metric: str) -> Sequence[float]:
-    if value.value == "curve":
-        return order.curves.get(metric, ())
-    if value.value == "group_gap":
-        return order.groups.gap
-    return order.flips.positive if value.value == "positive_flips" else order.flips.negative
-
-
-def _at(curve: Sequence[float], share: float) -> float | None:
-    """The point of a curve that is nearest to a share of the gallery."""
-    return curve[round(share * (len(curve) - 1))] if curve else None
+    curve = {
+        "curve": order.curves.get(metric, ()), "group_gap": order.groups.gap,
+        "positive_flips": order.flips.positive, "negative_flips": order.flips.negative,
+    }[value.value]  # fmt: skip
+    # The point that is nearest to a share of the gallery.
+    return curve[round((value.at or 0.0) * (len(curve) - 1))] if curve else None
 
 
 def chance_of(record: Record, metric: str) -> float | None:

@@ -65,7 +65,7 @@ def transfers(
 
 def _compared(pairs: Iterable[tuple[Order, Order]], rules: TransferRules) -> list[Transfer]:
     """Those of the pairs that are orders of the same, and have methods in common."""
-    found = [_transfer(a, b, rules) for a, b in pairs if _alike(a, b)]
+    found = [_transfer(a, b, rules) for a, b in pairs if a.subject == b.subject]
     return [each for each in found if each is not None]
 
 
@@ -78,10 +78,6 @@ def compare_all(
     every = measured_orders(records, rules.model_copy(update={"metrics": more}))
     own = [order for order in every if order.metric in rules.metrics]
     return [*transfers(own, [], rules), *_compared(product(papers, every), rules)]
-
-
-def _alike(a: Order, b: Order) -> bool:
-    return (a.protocol, a.value, a.metric) == (b.protocol, b.value, b.metric)
 
 
 def _means(order: Order, methods: Sequence[str]) -> Floats:

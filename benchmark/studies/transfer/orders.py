@@ -44,6 +44,11 @@ class Order:
         return "papers" if self.published else self.pictures
 
     @property
+    def subject(self) -> tuple[str, str, str]:
+        """Protocol, value and metric: only orders of the same are compared."""
+        return self.protocol, self.value, self.metric
+
+    @property
     def n_seeds(self) -> int:
         """Of every method."""
         return len(self.seeds)
