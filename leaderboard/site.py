@@ -92,7 +92,7 @@ def build_folder(
     for each in roots:
         require_outside({"leaderboard": each}, [Path(out) / name for name in _FOLDERS])
     stored, skipped = read_folders(roots)
-    site = _Site(stored, skipped, out, roots, releases, evidence=True, drawn=drawn)
+    site = _SitePages(stored, skipped, out, roots, releases, evidence=True, drawn=drawn)
     return site.write(), site.skipped
 
 
@@ -115,10 +115,10 @@ def build(records: Iterable[Record], out: _Path, root: _Path | None = None) -> P
     stored = [StoredRecord(record, record.path(Path(root or out))) for record in records]
     if not stored:
         raise BenchError("leaderboard: expected at least one record, got none")
-    return _Site(stored, [], out, [Path(root or ".")]).write()
+    return _SitePages(stored, [], out, [Path(root or ".")]).write()
 
 
-class _Site:
+class _SitePages:
     """The pages, and all that they share."""
 
     def __init__(
@@ -145,7 +145,7 @@ class _Site:
             self.published = published.Published(papers={}, protocols=(), datasets={})
 
     @cached_property
-    def families(self) -> list[tables.Family]:
+    def families(self) -> list[tables.SettingsFamily]:
         """The protocols with settings."""
         return tables.make_families(self.boards)
 
@@ -304,7 +304,7 @@ class _Site:
             self._write(f"releases/{release.release}.json", text.encode("utf-8", "replace"))
         self._write("feed.xml", changes.feed(self.boards, self.releases).encode("utf-8", "replace"))
 
-    def _family(self, family: tables.Family) -> None:
+    def _family(self, family: tables.SettingsFamily) -> None:
         heads = {board.slug: title for title, board in family.boards.items()}
         heat = heatmap([*family.boards.values()], "../", heads=heads)
         self._page("family", f"boards/{family.slug}.html", family=family, heat=heat)

@@ -260,7 +260,7 @@ def with_methods(table: TextTable) -> TextTable:
 
 
 @dataclass(frozen=True)
-class Family:
+class SettingsFamily:
     """A protocol with settings on one track, as papers print them: a table a metric."""
 
     slug: str  # name of its page among those of boards
@@ -277,7 +277,7 @@ class Family:
         return any(own is board for own in self.boards.values())
 
 
-def make_families(boards: Sequence[RankedBoard]) -> list[Family]:
+def make_families(boards: Sequence[RankedBoard]) -> list[SettingsFamily]:
     """Protocols with settings, by name; of each setting's newest version and unchanged tracks."""
     families: dict[tuple[str, str], list[RankedBoard]] = {}
     for board in boards:
@@ -287,7 +287,7 @@ def make_families(boards: Sequence[RankedBoard]) -> list[Family]:
     return [_family(families[key]) for key in sorted(families)]
 
 
-def _family(boards: Sequence[RankedBoard]) -> Family:
+def _family(boards: Sequence[RankedBoard]) -> SettingsFamily:
     homes = {id(record): board for board in boards for record in board.records}
     members = [record for board in boards for record in board.records]
     by_title = {t: homes[id(own[0])] for t, own in settings.by_setting(members).items()}
@@ -295,7 +295,7 @@ def _family(boards: Sequence[RankedBoard]) -> Family:
     about = scenario(first)
     happens = about.happens.rpartition(": ")[0] or about.happens
     family = first.protocol.partition(":")[0]
-    return Family(
+    return SettingsFamily(
         slug=file_name(family, first.track),
         title=f"{happens[:1].upper()}{happens[1:]}, on {about.subject}",
         id=f"{family} · {first.track}",

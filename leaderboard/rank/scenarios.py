@@ -11,7 +11,7 @@ from benchmark.records.record import Record
 from benchmark.report import notes
 
 Classes = Literal["seen", "unseen", "both", ""]
-Group = Literal["one update", "backfilling", "a chain of updates", "templates and cameras"]
+ScenarioGroup = Literal["one update", "backfilling", "a chain of updates", "templates and cameras"]
 KINDS = {
     "photographs": "photographs", "drawings": "drawings", "rendered": "rendered pictures",
     "own": "pictures of whoever ran it", "": "pictures of an unknown kind",
@@ -36,7 +36,7 @@ class Scenario:
     subject: str  # ``rendered characters (smoke test)``
     kind: str  # a key of :data:`KINDS`
     classes: Classes  # whether the new model saw the classes that it is judged on
-    group: Group
+    group: ScenarioGroup
 
     @property
     def place(self) -> int:
@@ -70,7 +70,7 @@ def _happens(record: Record) -> str:
     return f"{words}: {notes.settings(record).get(record.protocol, setting)}"
 
 
-def _group(record: Record) -> Group:
+def _group(record: Record) -> ScenarioGroup:
     tasks = _tasks(record)
     if len(record.models) > 2:
         return "a chain of updates"

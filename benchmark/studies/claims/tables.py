@@ -11,7 +11,14 @@ from benchmark.report import numbers
 from benchmark.report.renderers.markdown import escape
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from benchmark.studies.claims import Answer, Line
-from benchmark.studies.claims.language import Claims, Expression, Number, Operation, Part, Value
+from benchmark.studies.claims.language import (
+    ClaimPart,
+    Claims,
+    ClaimValue,
+    Constant,
+    Expression,
+    Operation,
+)
 from benchmark.studies.claims.values import LEAST_ROOM
 from benchmark.studies.claims.verdicts import KINDS, LEAST_SEEDS, Status
 
@@ -195,7 +202,7 @@ def comparison(answer: Answer, line: Line) -> str:
     return _rule(part, *words)
 
 
-def _rule(part: Part, left: str, right: str) -> str:
+def _rule(part: ClaimPart, left: str, right: str) -> str:
     if part.close is not None:
         return f"{left} = {right}" + (f" within {_points(part.within)}" if part.within else "")
     return f"{left} > {right}" + (f" by {_points(part.by)}" if part.by else "")
@@ -206,9 +213,9 @@ def _points(value: float | None) -> str:
 
 
 def _words(expression: Expression, method: str) -> str:
-    if isinstance(expression, Number):
+    if isinstance(expression, Constant):
         return f"{expression.number:g}"
-    if isinstance(expression, Value):
+    if isinstance(expression, ClaimValue):
         return _value(expression, method)
     assert isinstance(expression, Operation)
     name, parts = expression.parts
@@ -218,7 +225,7 @@ def _words(expression: Expression, method: str) -> str:
     return f"{name} of {len(inner)}" if len(inner) > 3 else f"{name} of ({', '.join(inner)})"
 
 
-def _value(value: Value, method: str) -> str:
+def _value(value: ClaimValue, method: str) -> str:
     name = method if value.method == "*" else value.method
     kind = "" if value.value == "score" else value.value.replace("_", " ")
     share = f"at {100 * value.at:g} %" if value.at is not None else ""
