@@ -302,7 +302,7 @@ class _SitePages:
             self._page("release", f"releases/{release.release}.html", release=release, today=today)
             text = changes.release_text(release)
             self._write(f"releases/{release.release}.json", text.encode("utf-8", "replace"))
-        self._write("feed.xml", changes.feed(self.boards, self.releases).encode("utf-8", "replace"))
+        self._page("feed.xml", "feed.xml", **changes.feed(self.boards, self.releases))
 
     def _family(self, family: tables.SettingsFamily) -> None:
         heads = {board.slug: title for title, board in family.boards.items()}
