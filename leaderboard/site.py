@@ -23,6 +23,7 @@ from benchmark.records.pictures import Pictures
 from benchmark.records.record import Record
 from benchmark.report.costs import effort
 from benchmark.report.ranks import RULE
+from benchmark.report.scenarios import kinds_words
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard.names import file_name, method_href, record_files, record_href, records_href
 from leaderboard.pages import changes, front, tables, templates
@@ -40,7 +41,6 @@ from leaderboard.pages.method import method_page
 from leaderboard.pages.record import QueriesLookedAt, record_page
 from leaderboard.rank.boards import RankedBoard, make_boards, number_rows
 from leaderboard.rank.heatmap import heatmap
-from leaderboard.rank.scenarios import kinds_words
 from leaderboard.read.methods import MethodInfo, board_bibtex, method_info
 from leaderboard.read.processes import MANY, working
 from leaderboard.read.records import ShownRecord, Skipped, badge, read_folders, read_seeds, skip

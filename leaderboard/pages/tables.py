@@ -10,6 +10,7 @@ from benchmark.report import notes, numbers
 from benchmark.report.costs import cost_text, cost_words, hours_words, money_words
 from benchmark.report.effects import Effect, Standing, models_words, order_name, percent
 from benchmark.report.ranks import LEAST_MODELS, RankPlace
+from benchmark.report.scenarios import scenario
 from benchmark.report.scores import MethodScores, mean_score
 from benchmark.report.tables import backfilling, settings
 from benchmark.report.tables.results import label
@@ -24,7 +25,6 @@ from benchmark.report.text_table import (
 )
 from leaderboard.names import file_name, method_href
 from leaderboard.rank.boards import RankedBoard
-from leaderboard.rank.scenarios import scenario
 
 OLDER = "older version"
 """Records whose trainings have no version."""

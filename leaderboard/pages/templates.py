@@ -12,9 +12,9 @@ from markupsafe import Markup
 from benchmark.errors import printable
 from benchmark.report import numbers
 from benchmark.report.renderers import html
+from benchmark.report.scenarios import CLASSES, KINDS
 from benchmark.report.text_table import TextTable
 from leaderboard.names import method_href
-from leaderboard.rank.scenarios import CLASSES, KINDS
 
 _ESCAPED = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 

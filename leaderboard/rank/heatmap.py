@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from benchmark.report.effects import Effect, keeps, models_words
 from benchmark.report.ranks import LEAST_MODELS
+from benchmark.report.scenarios import CLASSES, Scenario
 from benchmark.report.text_table import TextCell
 from leaderboard.rank.boards import RankedBoard
-from leaderboard.rank.scenarios import CLASSES, Scenario
 
 _GROUPS = ("one update", "templates and cameras", "a chain of updates", "backfilling")
 _SHADES = ((0.2, "p1"), (0.4, "p2"), (0.6, "p3"), (0.8, "p4"))

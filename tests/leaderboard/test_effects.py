@@ -11,12 +11,12 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.report.colours import DARK, PALETTE
 from benchmark.report.costs import effort
 from benchmark.report.effects import criterion, effects, keeps, percent
+from benchmark.report.scenarios import scenario
 from leaderboard.pages import changes, tables, templates
 from leaderboard.pages.method import sentences
 from leaderboard.rank import answers
 from leaderboard.rank.boards import number_rows
 from leaderboard.rank.heatmap import heatmap
-from leaderboard.rank.scenarios import scenario
 from leaderboard.read.methods import method_info
 from leaderboard.site import _HERE
 
