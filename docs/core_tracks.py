@@ -10,9 +10,9 @@ from benchmark.report import render
 from benchmark.report.comparable import of_another_old_model
 from benchmark.report.effects import Effect, criterion, effects, models_words, percent
 from benchmark.report.ranks import LEAST_MODELS
+from benchmark.report.scenarios import CLASSES, KINDS, scenario
 from benchmark.report.text_table import simple_table
 from benchmark.studies.transfer.rules import read_rules
-from leaderboard.rank.scenarios import CLASSES, KINDS, scenario
 
 _LIST = "wide"
 """The methods of the core board that every track has."""

@@ -10,7 +10,7 @@ from benchmark.report import render
 from benchmark.report.numbers import metric
 from benchmark.report.text_table import simple_table
 from benchmark.studies.transfer.compare import Transfer, transfers
-from benchmark.studies.transfer.orders import Order, measured_orders
+from benchmark.studies.transfer.orders import MethodOrder, measured_orders
 from benchmark.studies.transfer.rules import read_rules
 
 STUDY = Path("results/studies/rendered")
@@ -75,7 +75,7 @@ def _transfers() -> Iterator[Transfer]:
             yield from transfers([rendered, other], [], read_rules())
 
 
-def _orders(folder: Path) -> list[Order]:
+def _orders(folder: Path) -> list[MethodOrder]:
     records = (stored.record for stored in find_records(folder))
     return measured_orders((record for record in records if record.seed == _SEED), read_rules())
 

@@ -24,6 +24,7 @@ from benchmark.records.record import Record
 from benchmark.records.slim import bases
 from benchmark.report.costs import effort
 from benchmark.report.ranks import RULE
+from benchmark.report.scenarios import kinds_words
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard.names import file_name, method_href, record_files, record_href, records_href
 from leaderboard.pages import changes, front, tables, templates
@@ -41,7 +42,6 @@ from leaderboard.pages.method import method_page
 from leaderboard.pages.record import QueriesLookedAt, record_page
 from leaderboard.rank.boards import RankedBoard, make_boards, number_rows
 from leaderboard.rank.heatmap import heatmap
-from leaderboard.rank.scenarios import kinds_words
 from leaderboard.read.methods import MethodInfo, board_bibtex, method_info
 from leaderboard.read.processes import MANY, working
 from leaderboard.read.records import ShownRecord, Skipped, badge, read_folders, read_seeds, skip
@@ -93,7 +93,7 @@ def build_folder(
     for each in roots:
         require_outside({"leaderboard": each}, [Path(out) / name for name in _FOLDERS])
     stored, skipped = read_folders(roots)
-    site = _Site(stored, skipped, out, roots, releases, evidence=True, drawn=drawn)
+    site = _SitePages(stored, skipped, out, roots, releases, evidence=True, drawn=drawn)
     return site.write(), site.skipped
 
 
@@ -116,10 +116,10 @@ def build(records: Iterable[Record], out: _Path, root: _Path | None = None) -> P
     stored = [StoredRecord(record, record.path(Path(root or out))) for record in records]
     if not stored:
         raise BenchError("leaderboard: expected at least one record, got none")
-    return _Site(stored, [], out, [Path(root or ".")]).write()
+    return _SitePages(stored, [], out, [Path(root or ".")]).write()
 
 
-class _Site:
+class _SitePages:
     """The pages, and all that they share."""
 
     def __init__(
@@ -146,7 +146,7 @@ class _Site:
             self.published = published.Published(papers={}, protocols=(), datasets={})
 
     @cached_property
-    def families(self) -> list[tables.Family]:
+    def families(self) -> list[tables.SettingsFamily]:
         """The protocols with settings."""
         return tables.make_families(self.boards)
 
@@ -303,9 +303,9 @@ class _Site:
             self._page("release", f"releases/{release.release}.html", release=release, today=today)
             text = changes.release_text(release)
             self._write(f"releases/{release.release}.json", text.encode("utf-8", "replace"))
-        self._write("feed.xml", changes.feed(self.boards, self.releases).encode("utf-8", "replace"))
+        self._page("feed.xml", "feed.xml", **changes.feed(self.boards, self.releases))
 
-    def _family(self, family: tables.Family) -> None:
+    def _family(self, family: tables.SettingsFamily) -> None:
         heads = {board.slug: title for title, board in family.boards.items()}
         heat = heatmap([*family.boards.values()], "../", heads=heads)
         self._page("family", f"boards/{family.slug}.html", family=family, heat=heat)

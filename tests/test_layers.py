@@ -78,6 +78,17 @@ def test_no_arrow_against_the_order():
     assert sorted(wrong) == []
 
 
+def test_the_leaderboard_computes_no_score():
+    """It reads records and shows what report, studies and the cost model make of them."""
+    shown = {"backfill_orders", "cost_model", "estimate"}
+    taken = {o for m, o in arrows() if layer(m) == "leaderboard" and layer(o) == "metrics"}
+    assert {name.rpartition(".")[2] for name in taken} <= shown
+    for path in (ROOT / "leaderboard").rglob("*.py"):
+        names = {alias.name for node in ast.walk(ast.parse(path.read_bytes()))
+                 if isinstance(node, ast.Import) for alias in node.names}  # fmt: skip
+        assert not names & {"statistics", "scipy", "math"}, path
+
+
 def allowed_for_methods(other: str) -> bool:
     """An adapter takes the contract, and public parts of models and training."""
     return other == "benchmark.contract" or layer(other) in ("models", "training")
@@ -90,5 +101,5 @@ def test_no_file_that_a_run_leaves_is_committed_to_the_root():
         pytest.skip("no checkout of git")
     files = done.stdout.split()
     assert "README.md" in files
-    kinds = {"", ".cff", ".md", ".toml"}
+    kinds = {"", ".cff", ".lock", ".md", ".toml"}
     assert [name for name in files if Path(name).suffix not in kinds] == []

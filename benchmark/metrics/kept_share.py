@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.metrics.compatibility import share_of_upgrade
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import (
     MeanDifference,
@@ -131,11 +132,11 @@ def share_kept(
     """
     upgrade = new if old is None else new.less(old)
     top = scored if old is None else scored.less(old)
-    if upgrade.mean <= 0:
+    value = share_of_upgrade(top.mean, 0.0, upgrade.mean)
+    if value is None:
         return None
     if scored is new or scored is old:
         return Estimate(*[float(scored is new)] * 3)
-    value = top.mean / upgrade.mean
     sure = mean_difference(upgrade.values, groups, upgrade.variance).interval()
     if sure is None or sure[0] <= 0:
         return Estimate(value)

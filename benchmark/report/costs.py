@@ -135,17 +135,20 @@ def effort(boards: Iterable[Sequence[Record]]) -> Effort | None:
     Stages that all methods share (data, the old model, the independent one) are counted once more
     for each, as somebody who begins with an empty store runs them.
     """
-    of_board = [[_hours(r) for r in records if r.status == "done"] for records in boards]
+    of_board = [
+        [
+            sum(stage.seconds or 0.0 for stage in record.run.stages.values()) / 3600
+            for record in records
+            if record.status == "done"
+        ]
+        for records in boards
+    ]
     known = [hours for hours in of_board if any(hours)]
     if not known:
         return None
     middle = sum(statistics.median(h for h in hours if h) for hours in known)
     most = sum(map(max, known))
     return Effort(len(known), LEAST_MODELS * middle, LEAST_MODELS * most)
-
-
-def _hours(record: Record) -> float:
-    return sum(stage.seconds or 0.0 for stage in record.run.stages.values()) / 3600
 
 
 def added_parameters(record: Record, alone: Record | None) -> int | None:

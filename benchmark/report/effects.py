@@ -15,14 +15,12 @@ from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
 from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import numbers, select
-from benchmark.report.ranks import LEAST_MODELS, RankPlace, places
+from benchmark.report.ranks import LEAST_MODELS, RankPlace, Values, places
 from benchmark.report.scores import mean_score
 from benchmark.report.tables import sequence
 
 Kind = Literal["area", "chain", "cross"]
 OWN_ORDER, NO_ORDER = "priority", "random"
-BySeed = Mapping[str, Mapping[int, float]]
-"""Method -> seed -> number."""
 PARTS = {
     "share": "upgrade kept", "value": "score", "worst": "worst point",
     "above": "above old/old from", "average": "average compatibility",
@@ -31,7 +29,7 @@ PARTS = {
 
 
 @dataclass(frozen=True)
-class Criterion:
+class RankCriterion:
     """The score that a board ranks by, of one metric.
 
     Attributes:
@@ -83,12 +81,12 @@ class Criterion:
         return share_of_upgrade(value, lower, upper, LEAST_UPGRADE)
 
 
-def criterion(records: Sequence[Record], metric: str) -> Criterion:
+def criterion(records: Sequence[Record], metric: str) -> RankCriterion:
     """The criterion of a board of some records: as the protocol asks."""
     case = select.cross_case(records)
     if any(metric in curves.area for record in records for curves in record.orders.values()):
-        return Criterion("area", metric, case)
-    return Criterion("chain" if len(records[0].models) > 2 else "cross", metric, case)
+        return RankCriterion("area", metric, case)
+    return RankCriterion("chain" if len(records[0].models) > 2 else "cross", metric, case)
 
 
 def order(record: Record) -> OrderCurves | None:
@@ -112,7 +110,7 @@ def ends_of(record: Record, metric: str) -> tuple[float, float] | None:
     return None if lower is None or upper is None else (lower, upper)
 
 
-def reference(records: Sequence[Record], of: Criterion) -> dict[int, float]:
+def reference(records: Sequence[Record], of: RankCriterion) -> dict[int, float]:
     """Seed -> the score without any method.
 
     Keeping the old model; where the gallery is backfilled, the new model alone and items in random
@@ -162,7 +160,7 @@ class Effect:
         return self.models >= LEAST_MODELS
 
 
-def effects(records: Sequence[Record], of: Criterion) -> dict[str, Effect]:
+def effects(records: Sequence[Record], of: RankCriterion) -> dict[str, Effect]:
     """Method -> its effect, of records of one board; none of methods that could not be applied."""
     members: dict[str, list[Record]] = {}
     for record in records:
@@ -172,7 +170,7 @@ def effects(records: Sequence[Record], of: Criterion) -> dict[str, Effect]:
     return {method: _effect(mine, of, own) for method, mine in members.items()}
 
 
-def _effect(records: Sequence[Record], of: Criterion, own: str) -> Effect:
+def _effect(records: Sequence[Record], of: RankCriterion, own: str) -> Effect:
     metric = of.metric
     curves = [order(record) for record in records] if of.kind == "area" else []
     known = [each for each in curves if each is not None]
@@ -195,7 +193,7 @@ def _worst(curves: OrderCurves, metric: str) -> float | None:
     return said if said is not None else min(curves.curves.get(metric, ()), default=None)
 
 
-def _above(curves: OrderCurves | None, record: Record, of: Criterion) -> float | None:
+def _above(curves: OrderCurves | None, record: Record, of: RankCriterion) -> float | None:
     """The share of the gallery from which on a curve stays above old/old; None if it never does."""
     metric, ends = of.metric, ends_of(record, of.metric)
     if curves is None or metric in curves.share_above or ends is None:
@@ -293,9 +291,9 @@ class Standing:
         in_order: Methods with a score, those of enough models first, each by score.
     """
 
-    criterion: Criterion
-    values: BySeed
-    shares: BySeed
+    criterion: RankCriterion
+    values: Values
+    shares: Values
     reference: Mapping[int, float]
     effects: Mapping[str, Effect]
     places: Mapping[str, RankPlace]
@@ -346,7 +344,7 @@ def standing(records: Sequence[Record], metric: str, ranked: Container[str]) -> 
     return Standing(of, values, shares, without, found, ranks, tuple(sorted(scored, key=order)))
 
 
-def _by_seed(records: Sequence[Record], number: Callable[[Record], float | None]) -> BySeed:
+def _by_seed(records: Sequence[Record], number: Callable[[Record], float | None]) -> Values:
     found: dict[str, dict[int, float]] = {}
     for record in records:
         if (value := number(record)) is not None:

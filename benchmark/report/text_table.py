@@ -117,6 +117,7 @@ def simple_table(
     words: Sequence[str],
     heads: Sequence[str | TextColumn],
     lines: Sequence[Sequence[str | TextCell]],
+    data: Sequence[Mapping[str, object]] = (),
     **fields: object,
 ) -> TextTable:
     """A table of one block without label.
@@ -127,6 +128,7 @@ def simple_table(
         words: Headings of the columns of words; the first one names the rows.
         heads: Headings of the columns of numbers.
         lines: Cells of each row, or their texts: words, then numbers.
+        data: Rows of CSV by column; all have the same columns.
         **fields: Other fields of the table.
     """
     n = len(words)
@@ -134,6 +136,8 @@ def simple_table(
     labels = [TextColumn(head, words=True, heading=not i) for i, head in enumerate(words)]
     block = TextBlock("", tuple(TextColumn(h) if isinstance(h, str) else h for h in heads))
     rows = tuple(TextRow(tuple(line[:n]), (tuple(line[n:]),)) for line in cells)
+    if data:
+        fields |= {"columns": tuple(data[0]), "values": tuple([*row.values()] for row in data)}
     return TextTable(title, slug, tuple(labels), (block,), rows, **fields)  # type: ignore[arg-type]
 
 

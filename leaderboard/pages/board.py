@@ -62,7 +62,7 @@ def _safe(value: Any) -> Any:
 
 def board_page(
     board: RankedBoard, rows: Rows, boards: Sequence[RankedBoard],
-    families: Sequence[tables.Family], numbers_of_papers: published.Published,
+    families: Sequence[tables.SettingsFamily], numbers_of_papers: published.Published,
 ) -> dict[str, Any]:  # fmt: skip
     """Values of the template of a board; ``rows`` are those of ``number_rows``."""
     records = board.records

@@ -1,19 +1,17 @@
 """Changes since the last release: frozen standings, their differences, and a feed."""
 
-import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from benchmark.config.files import read_bytes, write_whole
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError, printable
-from benchmark.records.record import Record
 from leaderboard.rank.boards import RankedBoard, rounded
 
 FOLDER = Path("results/releases")
@@ -179,39 +177,28 @@ def _moved(old: FrozenStanding | None, new: FrozenStanding | None) -> Iterator[s
         yield f"keeps {100 * old.share:z.0f} % to {100 * new.share:z.0f} %"
 
 
-def feed(boards: Sequence[RankedBoard], releases: Sequence[Release]) -> str:
-    """An Atom feed of boards by their newest record, and of releases; links are relative."""
-    entries = [(_newest(board.records), board) for board in boards if board.current]
-    newest = sorted(entries, key=lambda each: (each[0], each[1].slug), reverse=True)[:_FED]
-    lines = [
-        '<?xml version="1.0" encoding="utf-8"?>',
-        '<feed xmlns="http://www.w3.org/2005/Atom">',
-        "<title>CompatBench</title>", "<id>urn:compatbench:board</id>",
-        f"<updated>{_date(max((date for date, _ in entries), default=''))}</updated>",
-        '<link href="changes.html"/>', "<author><name>CompatBench</name></author>",
-    ]  # fmt: skip
-    lines += [
-        _entry(f"release:{r.release}", f"Release {r.release}: {r.records} records", r.newest,
-               f"releases/{r.release}.html")
+def feed(boards: Sequence[RankedBoard], releases: Sequence[Release]) -> dict[str, Any]:
+    """Values of the Atom feed: releases, then boards by their newest record; links are relative."""
+    current = {board.slug: board for board in boards if board.current}
+    dates = {
+        slug: max(record.run.finished or "" for record in board.records)
+        for slug, board in current.items()
+    }
+    entries = [
+        (f"release:{r.release}", f"Release {r.release}: {r.records} records", r.newest,
+         f"releases/{r.release}.html")
         for r in releases
     ]  # fmt: skip
-    for date, board in newest:
-        title = f"{board.scenario.title}: {len(board.stored)} records"
-        lines.append(_entry(f"board:{board.slug}", title, date, f"boards/{board.slug}.html"))
-    return "\n".join([*lines, "</feed>"]) + "\n"
-
-
-def _newest(records: Sequence[Record]) -> str:
-    return max(record.run.finished or "" for record in records)
-
-
-def _entry(name: str, title: str, date: str, href: str) -> str:
-    identity = html.escape(printable(f"urn:compatbench:{name}:{date}".replace(" ", "")))
-    words = html.escape(printable(title), quote=False)
-    return (
-        f"<entry><id>{identity}</id><title>{words}</title>"
-        f'<updated>{_date(date)}</updated><link href="{href}"/></entry>'
-    )
+    for slug in sorted(current, key=lambda slug: (dates[slug], slug), reverse=True)[:_FED]:
+        title = f"{current[slug].scenario.title}: {len(current[slug].stored)} records"
+        entries.append((f"board:{slug}", title, dates[slug], f"boards/{slug}.html"))
+    return {
+        "updated": _date(max(dates.values(), default="")),
+        "entries": [
+            (f"urn:compatbench:{name}:{date}".replace(" ", ""), title, _date(date), href)
+            for name, title, date, href in entries
+        ],
+    }
 
 
 def _date(text: str) -> str:

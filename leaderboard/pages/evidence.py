@@ -16,6 +16,7 @@ from benchmark.records.published import Number, Published
 from benchmark.records.record import Record
 from benchmark.report import numbers
 from benchmark.report.effects import models_words
+from benchmark.report.scenarios import KINDS
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
 from benchmark.studies.claims import Answer, answers, read_claims
 from benchmark.studies.claims import tables as claim_tables
@@ -27,7 +28,6 @@ from benchmark.studies.transfer import tables as transfer_tables
 from benchmark.studies.transfer.agreement import Agreement, agree, paper_tables
 from leaderboard.names import file_name
 from leaderboard.rank.boards import RankedBoard
-from leaderboard.rank.scenarios import KINDS
 from leaderboard.read.records import skip
 
 FIGURES = "assets/figures"

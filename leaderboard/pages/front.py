@@ -8,7 +8,7 @@ from benchmark.records.record import Record
 from benchmark.report import notes
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard.names import method_href, record_href
-from leaderboard.pages.tables import Family
+from leaderboard.pages.tables import SettingsFamily
 from leaderboard.rank import answers
 from leaderboard.rank.boards import RankedBoard
 from leaderboard.rank.heatmap import heatmap, side_by_side
@@ -66,7 +66,7 @@ def _questions(boards: Sequence[RankedBoard]) -> list[tuple[str, str, str]]:
     return found
 
 
-def scenarios(boards: Sequence[RankedBoard], families: Sequence[Family]) -> dict[str, Any]:
+def scenarios(boards: Sequence[RankedBoard], families: Sequence[SettingsFamily]) -> dict[str, Any]:
     """Every board: those of three models or more, the others apart, and what was changed."""
     current = [board for board in boards if board.current and not board.of_setting]
     of_families = [board for family in families for board in family.boards.values()]

@@ -131,13 +131,9 @@ def _standing(board: RankedBoard, method: str, metric: str) -> list[TextCell]:
         share_cell(effect),
         *(score_cell(score, about.unit) for score in (lower, *tests, upper)),
         TextCell() if verdict.compatible is None else answer_cell(verdict.compatible),
-        _hurts(effect),
+        TextCell() if effect is None else hurts_cell(effect),
         models_cell(len(row.seeds)) if row.seeds else TextCell(),
     ]
-
-
-def _hurts(effect: Effect | None) -> TextCell:
-    return TextCell() if effect is None else hurts_cell(effect)
 
 
 def sensitivity(

@@ -169,7 +169,7 @@ def _stages(record: Record) -> Iterator[TextTable]:
         yield simple_table("Stages", "", ("stage",), heads, lines)
 
 
-Cells = tuple[TextCell, ...]
+RowCells = tuple[TextCell, ...]
 
 
 def by_seed(title: str, parts: Sequence[tuple[int, TextTable]]) -> TextTable:
@@ -183,7 +183,7 @@ def by_seed(title: str, parts: Sequence[tuple[int, TextTable]]) -> TextTable:
     """
     first = parts[0][1]
     columns = tuple(dict.fromkeys(c for _, table in parts for c in table.blocks[0].columns))
-    groups: dict[TextCell, list[tuple[str, Cells]]] = {}
+    groups: dict[TextCell, list[tuple[str, RowCells]]] = {}
     for seed, table in parts:
         for name, cells in _rows(table, columns):
             groups.setdefault(name, []).append((f"seed {seed}", cells))
@@ -201,7 +201,7 @@ def by_seed(title: str, parts: Sequence[tuple[int, TextTable]]) -> TextTable:
     return TextTable(title, "", labels, (block,), tuple(lines), notes=first.notes, grouped=grouped)
 
 
-def _rows(table: TextTable, columns: tuple[TextColumn, ...]) -> Iterator[tuple[TextCell, Cells]]:
+def _rows(table: TextTable, columns: tuple[TextColumn, ...]) -> Iterator[tuple[TextCell, RowCells]]:
     """Name and cells of each row, in the order of some columns; blank where it has none."""
     own = table.blocks[0].columns
     if own == columns:

@@ -10,6 +10,7 @@ from benchmark.report import notes, numbers
 from benchmark.report.costs import cost_text, cost_words, hours_words, money_words
 from benchmark.report.effects import Effect, Standing, models_words, order_name, percent
 from benchmark.report.ranks import LEAST_MODELS, RankPlace
+from benchmark.report.scenarios import scenario
 from benchmark.report.scores import MethodScores, mean_score
 from benchmark.report.tables import backfilling, settings
 from benchmark.report.tables.results import label
@@ -24,7 +25,6 @@ from benchmark.report.text_table import (
 )
 from leaderboard.names import file_name, method_href
 from leaderboard.rank.boards import RankedBoard
-from leaderboard.rank.scenarios import scenario
 
 OLDER = "older version"
 """Records whose trainings have no version."""
@@ -78,9 +78,12 @@ def ranking(board: RankedBoard, metric: str) -> TextTable:
     own = board.by_metric[metric]
     columns = [TextColumn("rank"), TextColumn("method", heading=True)]
     columns.append(TextColumn("keeps", "of the upgrade"))
-    heads = [*_own_heads(own), *_case_heads(board), TextColumn("compatible"), TextColumn("hurts")]
+    roles = dict(zip(board.table.cases, board.table.roles, strict=True))
+    heads = [*_own_heads(own), *(TextColumn(case, roles[case]) for case in board.shown_cases)]
+    heads += [TextColumn("compatible"), TextColumn("hurts")]
     heads += [TextColumn("update", "of 100 M items"), TextColumn("item", "bytes")]
-    without = _without(board, own)
+    name = "independent" if own.criterion.kind == "area" else "lower"
+    without = next((row for row in board.bounds if row.method == name), None)
     rows = [
         _bound_row(board, row, metric, own, row.label, TextCell())
         for row in board.bounds
@@ -89,12 +92,6 @@ def ranking(board: RankedBoard, metric: str) -> TextTable:
     rows += _method_rows(board, metric, own, without)
     block = TextBlock("", (*heads, TextColumn("models")))
     return TextTable(label(metric), metric, tuple(columns), (block,), tuple(rows))
-
-
-def _without(board: RankedBoard, own: Standing) -> MethodScores | None:
-    """The bound that is doing without any method."""
-    name = "independent" if own.criterion.kind == "area" else "lower"
-    return next((row for row in board.bounds if row.method == name), None)
 
 
 def _bound_row(
@@ -150,11 +147,6 @@ def _own_heads(own: Standing) -> list[TextColumn]:
         heads = (("area", ""), ("worst", "point"), ("above old/old", "from"))
         return [TextColumn(*words) for words in heads]
     return [TextColumn("average", "compatibility")] if own.criterion.kind == "chain" else []
-
-
-def _case_heads(board: RankedBoard) -> list[TextColumn]:
-    roles = dict(zip(board.table.cases, board.table.roles, strict=True))
-    return [TextColumn(case, roles[case]) for case in board.shown_cases]
 
 
 def _name(board: RankedBoard, method: str) -> TextCell:
@@ -268,7 +260,7 @@ def with_methods(table: TextTable) -> TextTable:
 
 
 @dataclass(frozen=True)
-class Family:
+class SettingsFamily:
     """A protocol with settings on one track, as papers print them: a table a metric."""
 
     slug: str  # name of its page among those of boards
@@ -285,7 +277,7 @@ class Family:
         return any(own is board for own in self.boards.values())
 
 
-def make_families(boards: Sequence[RankedBoard]) -> list[Family]:
+def make_families(boards: Sequence[RankedBoard]) -> list[SettingsFamily]:
     """Protocols with settings, by name; of each setting's newest version and unchanged tracks."""
     families: dict[tuple[str, str], list[RankedBoard]] = {}
     for board in boards:
@@ -295,7 +287,7 @@ def make_families(boards: Sequence[RankedBoard]) -> list[Family]:
     return [_family(families[key]) for key in sorted(families)]
 
 
-def _family(boards: Sequence[RankedBoard]) -> Family:
+def _family(boards: Sequence[RankedBoard]) -> SettingsFamily:
     homes = {id(record): board for board in boards for record in board.records}
     members = [record for board in boards for record in board.records]
     by_title = {t: homes[id(own[0])] for t, own in settings.by_setting(members).items()}
@@ -303,7 +295,7 @@ def _family(boards: Sequence[RankedBoard]) -> Family:
     about = scenario(first)
     happens = about.happens.rpartition(": ")[0] or about.happens
     family = first.protocol.partition(":")[0]
-    return Family(
+    return SettingsFamily(
         slug=file_name(family, first.track),
         title=f"{happens[:1].upper()}{happens[1:]}, on {about.subject}",
         id=f"{family} · {first.track}",
@@ -334,13 +326,12 @@ def curve_tables(board: RankedBoard) -> list[TextTable]:
     if not tables:
         return []
     few = len(board.table.seeds) < LEAST_MODELS
-    shown = [_titled(table) for table in (_parts(board), *tables)]
-    return [with_methods(_without_spread(table) if few else table) for table in shown]
-
-
-def _titled(table: TextTable) -> TextTable:
-    words = table.title.rpartition(": ")[2]
-    return replace(table, title=words[:1].upper() + words[1:])
+    shown = []
+    for table in (_parts(board), *tables):
+        words = table.title.rpartition(": ")[2]
+        titled = replace(table, title=words[:1].upper() + words[1:])
+        shown.append(with_methods(_without_spread(titled) if few else titled))
+    return shown
 
 
 def _without_spread(table: TextTable) -> TextTable:

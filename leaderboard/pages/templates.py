@@ -12,9 +12,9 @@ from markupsafe import Markup
 from benchmark.errors import printable
 from benchmark.report import numbers
 from benchmark.report.renderers import html
+from benchmark.report.scenarios import CLASSES, KINDS
 from benchmark.report.text_table import TextTable
 from leaderboard.names import method_href
-from leaderboard.rank.scenarios import CLASSES, KINDS
 
 _ESCAPED = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
@@ -56,12 +56,12 @@ def _definitions(pairs: tuple[tuple[str, str], ...]) -> Markup:
 
 @cache
 def template(name: str) -> Template:
-    """A template, compiled, by its file name without ``.html``."""
-    return environment().get_template(f"{name}.html")
+    """A template, compiled, by its file name, which may be without ``.html``."""
+    return environment().get_template(name if "." in name else f"{name}.html")
 
 
 def render(name: str, **values: Any) -> str:
-    """A page, by the file name of its template without ``.html``.
+    """A page, by the file name of its template; see :func:`template`.
 
     Its context would outlive it, in a ring of macros, with all boards: of 5,000 records the search
     for such rings takes a second.

@@ -12,10 +12,10 @@ from benchmark.report import numbers
 from benchmark.report.costs import bill_words
 from benchmark.report.effects import Effect, keeps, models_words, order_name
 from benchmark.report.ranks import apart
+from benchmark.report.scenarios import CLASSES
 from benchmark.report.tables import backfilling
 from leaderboard.names import method_href
 from leaderboard.rank.boards import RankedBoard, rounded
-from leaderboard.rank.scenarios import CLASSES
 from leaderboard.read.methods import MethodInfo
 
 Way = Literal["train", "convert", "query", "lists"]

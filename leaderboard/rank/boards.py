@@ -13,9 +13,9 @@ from benchmark.records.record import Record
 from benchmark.report import notes, numbers, outcome, scores, select
 from benchmark.report.costs import COSTS, cost_text, method_costs
 from benchmark.report.effects import PARTS, Standing, standing
+from benchmark.report.scenarios import Scenario, scenario
 from benchmark.report.scores import CaseVerdict, MethodScores, ScoreTable
 from leaderboard.names import file_name
-from leaderboard.rank.scenarios import Scenario, scenario
 from leaderboard.read.methods import MethodInfo
 
 NO_SCORE = Estimate(None)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from benchmark.report.effects import Effect, keeps, models_words
 from benchmark.report.ranks import LEAST_MODELS
+from benchmark.report.scenarios import CLASSES, Scenario
 from benchmark.report.text_table import TextCell
 from leaderboard.rank.boards import RankedBoard
-from leaderboard.rank.scenarios import CLASSES, Scenario
 
 _GROUPS = ("one update", "templates and cameras", "a chain of updates", "backfilling")
 _SHADES = ((0.2, "p1"), (0.4, "p2"), (0.6, "p3"), (0.8, "p4"))
@@ -67,7 +67,9 @@ def heatmap(
     first = {board.scenario.happens: i for i, board in reversed([*enumerate(shown)])}
     groups: dict[str, list[RankedBoard]] = {}
     for board in sorted(shown, key=lambda b: (*_order(b.scenario), first[b.scenario.happens])):
-        groups.setdefault(_group_words(board.scenario), []).append(board)
+        about = board.scenario
+        apart = about.classes in ("seen", "both")
+        groups.setdefault(CLASSES[about.classes] if apart else about.group, []).append(board)
     parts: list[tuple[str, str]] = []
     columns = []
     for name, of in groups.items():
@@ -122,10 +124,6 @@ def _order(scenario: Scenario) -> tuple[int, int]:
     kinds = ("", "seen", "both")
     classes = scenario.classes if scenario.classes in kinds else ""
     return kinds.index(classes), _GROUPS.index(scenario.group)
-
-
-def _group_words(scenario: Scenario) -> str:
-    return CLASSES[scenario.classes] if scenario.classes in ("seen", "both") else scenario.group
 
 
 def _methods(boards: Sequence[RankedBoard]) -> list[str]:

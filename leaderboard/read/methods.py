@@ -17,7 +17,7 @@ from benchmark.harness.store import default_store
 from benchmark.records.record import Record
 from benchmark.report.record_facts import words
 
-Family = Literal["compatible training", "transformation", "baseline", "control", "unknown"]
+MethodFamily = Literal["compatible training", "transformation", "baseline", "control", "unknown"]
 
 _OPTIONAL = " where it is kept"
 _LARGEST = 1024 * 1024  # bytes of a kept card
@@ -42,7 +42,7 @@ class MethodInfo:
     """
 
     method: str
-    family: Family
+    family: MethodFamily
     summary: str = ""
     needs: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
@@ -150,7 +150,7 @@ def _facts(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _family(name: str, method: MethodDeclaration) -> Family:
+def _family(name: str, method: MethodDeclaration) -> MethodFamily:
     if name == "independent":
         return "baseline"
     if method.control:

@@ -11,12 +11,12 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.report.colours import DARK, PALETTE
 from benchmark.report.costs import effort
 from benchmark.report.effects import criterion, effects, keeps, percent
-from leaderboard.pages import changes, tables
+from benchmark.report.scenarios import scenario
+from leaderboard.pages import changes, tables, templates
 from leaderboard.pages.method import sentences
 from leaderboard.rank import answers
 from leaderboard.rank.boards import number_rows
 from leaderboard.rank.heatmap import heatmap
-from leaderboard.rank.scenarios import scenario
 from leaderboard.read.methods import method_info
 from leaderboard.site import _HERE
 
@@ -417,7 +417,8 @@ def test_releases_of_others_are_checked(tmp_path, text, words):
 def test_a_feed_is_xml_with_relative_links(several):
     import xml.etree.ElementTree as ElementTree
 
-    text = changes.feed([several], [changes.freeze("0.1", [several])])
+    values = changes.feed([several], [changes.freeze("0.1", [several])])
+    text = templates.render("feed.xml", **values)
     root = ElementTree.fromstring(text.replace("http://www.w3.org/2005/Atom", "atom"))
     links = [link.get("href") for link in root.iter("{atom}link")]
     assert links == ["changes.html", "releases/0.1.html", f"boards/{several.slug}.html"]

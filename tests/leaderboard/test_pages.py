@@ -11,8 +11,8 @@ from support.sites import sample
 
 from benchmark.records.files import read_records
 from benchmark.report import numbers
+from benchmark.report.scenarios import CLASSES
 from leaderboard.names import file_name
-from leaderboard.rank.scenarios import CLASSES
 from leaderboard.site import build, build_folder
 
 COMMITTED = Path(__file__).parents[2] / "results"

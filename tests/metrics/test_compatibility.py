@@ -71,3 +71,24 @@ def test_scores_that_are_equal_but_for_rounding_are_kept(dim):
     same, other = np.zeros(1, int), np.ones(1, int)
     assert compatibility.pairwise(one, one, turned, same, same) == 0.0
     assert compatibility.pairwise(one, one, turned, same, other) == 1.0
+
+
+@given(st.floats(-1, 2), st.floats(0, 1), st.floats(0.01, 1))
+def test_shares_of_draws_are_those_of_each_score(value, lower, upgrade):
+    """The update gain, boards and studies take the one function: of scores, or of their draws."""
+    share = compatibility.share_of_upgrade(value, lower, lower + upgrade)
+    assert share == (value - lower) / (lower + upgrade - lower)
+    if value > lower:
+        assert compatibility.update_gain(value, lower, lower + upgrade) == share
+    draws = [np.array([x, x, 0.5]) for x in (value, lower, lower + upgrade)]
+    drawn = compatibility.share_of_upgrade(*draws)
+    assert drawn[:2].tolist() == [share, share] and np.isnan(drawn[2])  # no upgrade in that draw
+
+
+@pytest.mark.parametrize("upgrade", [-0.1, 0.0, 0.019])
+def test_without_an_upgrade_there_is_no_share(upgrade):
+    least = compatibility.LEAST_UPGRADE
+    assert compatibility.share_of_upgrade(0.6, 0.5, 0.5 + upgrade, least) is None
+    draws = [np.array([x, x]) for x in (0.6, 0.5, 0.5 + upgrade)]
+    assert compatibility.share_of_upgrade(*draws, least) is None
+    assert (compatibility.share_of_upgrade(0.6, 0.5, 0.5 + upgrade) is None) == (upgrade <= 0)

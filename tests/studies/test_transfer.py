@@ -15,7 +15,7 @@ from benchmark import BenchError
 from benchmark.config.registry import is_control, method_files
 from benchmark.records.published import Number, Published, read_published
 from benchmark.studies.transfer import (
-    Order,
+    MethodOrder,
     TransferRules,
     measured_orders,
     published_orders,
@@ -29,13 +29,13 @@ RULES = read_rules().model_copy(update={"draws": 400})
 N = 8
 
 
-def order(place, means, spread=0.0, n=3, pictures="rendered", lower=None, **more) -> Order:
+def order(place, means, spread=0.0, n=3, pictures="rendered", lower=None, **more) -> MethodOrder:
     """Methods m0, m1, ... with some means, and seeds around them."""
     around = np.linspace(-spread, spread, n) if n > 1 else np.zeros(1)
     scores = {f"m{i}": np.roll(around, i) + mean for i, mean in enumerate(means)}
     low = None if lower is None else np.full(n, lower)
     seeds = tuple(range(n))
-    return Order("p", place, pictures, "cross-test", "map", scores, low, seeds=seeds, **more)
+    return MethodOrder("p", place, pictures, "cross-test", "map", scores, low, seeds=seeds, **more)
 
 
 def one(left, right, rules: TransferRules = RULES):

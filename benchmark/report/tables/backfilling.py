@@ -103,7 +103,9 @@ def curves(records: Sequence[Record], metric: str) -> dict[str, dict[str, list[f
         for order in orders(members):
             known = [_curve(r.orders[order], metric) for r in members if order in r.orders]
             if all(known) and len(known) == len(members):
-                found.setdefault(method, {})[order] = _mean(known)
+                seeds = zip(*known, strict=True)
+                mean = [100 * sum(values) / len(values) for values in seeds]
+                found.setdefault(method, {})[order] = mean
     return found
 
 
@@ -111,10 +113,6 @@ def _curve(each: OrderCurves, metric: str) -> Sequence[float]:
     """The curve of a score, or of a key that has its own place in the record; empty without."""
     beside = (each.flips.positive, each.flips.negative, each.groups.gap)
     return each.curves.get(metric) or dict(zip(_BESIDE, beside, strict=True)).get(metric, ())
-
-
-def _mean(seeds: Sequence[Sequence[float]]) -> list[float]:
-    return [100 * sum(values) / len(values) for values in zip(*seeds, strict=True)]
 
 
 def curve_metrics(records: Sequence[Record]) -> list[str]:

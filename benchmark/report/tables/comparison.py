@@ -19,7 +19,6 @@ def text_table(differences: Sequence[Difference], left: str, right: str, by: By)
         words = [d.protocol, d.track] if several else []
         words += [d.case, numbers.metric(d.metric).label]
         lines.append([*words, *_cells(d), *([f"{d.wins}/{len(d.seeds)}"] if seeds else [])])
-    values = [_values(d) for d in differences]
     where = "" if several else f" on {settings[0][0]}, {settings[0][1]}"
     return simple_table(
         f"{left} against {right}{where}",
@@ -27,13 +26,12 @@ def text_table(differences: Sequence[Difference], left: str, right: str, by: By)
         ["protocol", "track", "case", "metric"][0 if several else 2 :],
         [*heads, "seeds won"] if seeds else heads,
         lines,
+        [{"left_method": left, "right_method": right} | _data(d) for d in differences],
         notes=tuple(_notes(differences, left, right, by)),
-        columns=("left_method", "right_method", *values[0]),
-        values=tuple([left, right, *line.values()] for line in values),
     )
 
 
-def _values(d: Difference) -> dict[str, object]:
+def _data(d: Difference) -> dict[str, object]:
     """Columns of CSV: the fields, the difference with its interval as three."""
     found: dict[str, object] = {}
     for name, value in vars(d).items():

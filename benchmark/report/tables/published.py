@@ -51,14 +51,13 @@ def _table(found: Sequence[Number], published: Published) -> TextTable:
         ("paper", "method", "variant", "models", "case", "metric", "note"),
         ("value",),
         [_cells(n, marks) for n in found],
+        [n.row() for n in found],
         notes=(
             _APART,
             *(f"{_cited(n, published)}: {' '.join(published.papers[n].caveats)}" for n in papers),
             *(f"{marks[pair]}: {pair}." for pair in models if pair),
             *(f"{marks[note]}: {note}." for note in notes),
         ),
-        columns=tuple(found[0].row()),
-        values=tuple(tuple(n.row().values()) for n in found),
     )
 
 

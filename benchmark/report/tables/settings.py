@@ -64,7 +64,12 @@ def group_tables(members: Sequence[Record], metrics: select.Names = None) -> Ite
     settings = by_setting(members)
     keys = list(dict.fromkeys(k for of in settings.values() for k in select.metrics(of, metrics)))
     for place, key in enumerate(keys, 1):
-        cases = [case for case in _cases(first) if any(_has(r, case, key) for r in members)]
+        # Every record has the lower bound.
+        cases = [
+            case
+            for case in _cases(first)
+            if case == _LOWER or any(key in r.scores.get(_cases(r)[case], {}) for r in members)
+        ]
         lines = [
             line
             for name, of_setting in settings.items()
@@ -81,11 +86,6 @@ def group_tables(members: Sequence[Record], metrics: select.Names = None) -> Ite
             grouped=True,
             compact=True,
         )
-
-
-def _has(record: Record, case: str, key: str) -> bool:
-    """Every record has the lower bound."""
-    return case == _LOWER or key in record.scores.get(_cases(record)[case], {})
 
 
 def _cases(record: Record) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """The language of ``results/claims.yaml``: values of records, a few operations, and rules.
 
 A value is ``METHOD CASE``, as in ``fct new/old``, a mapping with ``method`` and what else says what
-is read (:class:`Value`), an operation on values (:class:`Operation`), or a number. Nothing in a
-file is carried out as code.
+is read (:class:`ClaimValue`), an operation on values (:class:`Operation`), or a number. Nothing in
+a file is carried out as code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from benchmark.metrics.catalog import describe
 from benchmark.records.evidence import evidence_file
 from benchmark.report.select import AVG
 
-Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 EACH = "*"
 """Stands for each of a part's ``methods``."""
@@ -46,7 +45,7 @@ UNITS: Mapping[str, str] = {
 """Units of what is no share."""
 
 
-class Value(Model):
+class ClaimValue(Model):
     """One number of a record."""
 
     method: str
@@ -75,7 +74,7 @@ class Value(Model):
     """``--set`` changes of the run."""
 
     @model_validator(mode="after")
-    def _complete(self) -> Value:
+    def _complete(self) -> ClaimValue:
         needed = _NEEDS[self.value]
         for name in ("case", "order", "at", "oracle", "generation"):
             if (getattr(self, name) is not None) != (name in needed):
@@ -109,7 +108,7 @@ class Operation(Model):
         return next((name, value) for name, value in self if value is not None)
 
 
-class Number(Model):
+class Constant(Model):
     """A constant."""
 
     number: float
@@ -133,7 +132,7 @@ def _kind(value: Any) -> Any:
     if not isinstance(plain, dict):
         raise ValueError(f"expected 'METHOD CASE', a number or a mapping, got {value!r:.60}")
     cls: type[Model] = Operation
-    cls = Number if "number" in plain else Value if "method" in plain else cls
+    cls = Constant if "number" in plain else ClaimValue if "method" in plain else cls
     try:
         return build(cls, plain, "")
     except BenchError as error:
@@ -141,10 +140,10 @@ def _kind(value: Any) -> Any:
 
 
 Expression = Annotated[Any, BeforeValidator(_kind)]
-"""A :class:`Value`, an :class:`Operation` or a :class:`Number`."""
+"""A :class:`ClaimValue`, an :class:`Operation` or a :class:`Constant`."""
 
 
-class Part(Model):
+class ClaimPart(Model):
     """One half of a claim: where it is looked at, and its rule; or why it cannot be answered."""
 
     says: Text = ""
@@ -167,7 +166,7 @@ class Part(Model):
     """The reason why no records can answer it."""
 
     @model_validator(mode="after")
-    def _one_rule(self) -> Part:
+    def _one_rule(self) -> ClaimPart:
         rules = [n for n in ("above", "close", "unanswered") if getattr(self, n) is not None]
         if len(rules) != 1:
             raise ValueError(f"expected one of above, close, unanswered, got {rules or 'none'}")
@@ -185,7 +184,7 @@ class Part(Model):
         """The expressions that are compared, each with the next."""
         return self.above or self.close or ()
 
-    def values(self) -> Iterator[Value]:
+    def values(self) -> Iterator[ClaimValue]:
         """Every value that is read."""
         for each in self.expressions:
             yield from values_of(each)
@@ -200,7 +199,7 @@ class Claim(Model):
     """Sections and tables of the paper."""
     caveat: Text = ""
     """Cases where the paper's own numbers do not carry its sentence."""
-    parts: Annotated[tuple[Part, ...], Field(min_length=1)]
+    parts: Annotated[tuple[ClaimPart, ...], Field(min_length=1)]
 
 
 class Claims(Model):
@@ -219,9 +218,9 @@ class Claims(Model):
         return self
 
 
-def values_of(expression: Any) -> Iterator[Value]:
+def values_of(expression: Any) -> Iterator[ClaimValue]:
     """Every value that an expression reads."""
-    if isinstance(expression, Value):
+    if isinstance(expression, ClaimValue):
         yield expression
     elif isinstance(expression, Operation):
         for part in expression.parts[1]:
@@ -244,7 +243,7 @@ def read_claims(path: Path | None = None) -> Claims:
     return claims
 
 
-def _check_names(part: Part, protocol_of: Callable[[str], Protocol]) -> None:
+def _check_names(part: ClaimPart, protocol_of: Callable[[str], Protocol]) -> None:
     """Refuse methods, protocols, tracks and metrics that are not there."""
     values = list(part.values())
     for method in {*part.methods, *(v.method for v in values)} - {EACH}:

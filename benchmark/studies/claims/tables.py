@@ -11,7 +11,14 @@ from benchmark.report import numbers
 from benchmark.report.renderers.markdown import escape
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from benchmark.studies.claims import Answer, Line
-from benchmark.studies.claims.language import Claims, Expression, Number, Operation, Part, Value
+from benchmark.studies.claims.language import (
+    ClaimPart,
+    Claims,
+    ClaimValue,
+    Constant,
+    Expression,
+    Operation,
+)
 from benchmark.studies.claims.values import LEAST_ROOM
 from benchmark.studies.claims.verdicts import KINDS, LEAST_SEEDS, Status
 
@@ -55,7 +62,7 @@ def verdict_tables(answers: Sequence[Answer], claims: Claims) -> list[TextTable]
             ]
             heads = ["claim", "what the paper says", *KINDS]
             tables.append(simple_table(title, f"claims-{paper}", heads, (), lines))
-    return [*tables[:-1], _with_notes(tables[-1])] if tables else []
+    return [*tables[:-1], replace(tables[-1], notes=_NOTES)] if tables else []
 
 
 def short_table(answers: Sequence[Answer]) -> TextTable:
@@ -195,7 +202,7 @@ def comparison(answer: Answer, line: Line) -> str:
     return _rule(part, *words)
 
 
-def _rule(part: Part, left: str, right: str) -> str:
+def _rule(part: ClaimPart, left: str, right: str) -> str:
     if part.close is not None:
         return f"{left} = {right}" + (f" within {_points(part.within)}" if part.within else "")
     return f"{left} > {right}" + (f" by {_points(part.by)}" if part.by else "")
@@ -206,9 +213,9 @@ def _points(value: float | None) -> str:
 
 
 def _words(expression: Expression, method: str) -> str:
-    if isinstance(expression, Number):
+    if isinstance(expression, Constant):
         return f"{expression.number:g}"
-    if isinstance(expression, Value):
+    if isinstance(expression, ClaimValue):
         return _value(expression, method)
     assert isinstance(expression, Operation)
     name, parts = expression.parts
@@ -218,7 +225,7 @@ def _words(expression: Expression, method: str) -> str:
     return f"{name} of {len(inner)}" if len(inner) > 3 else f"{name} of ({', '.join(inner)})"
 
 
-def _value(value: Value, method: str) -> str:
+def _value(value: ClaimValue, method: str) -> str:
     name = method if value.method == "*" else value.method
     kind = "" if value.value == "score" else value.value.replace("_", " ")
     share = f"at {100 * value.at:g} %" if value.at is not None else ""
@@ -227,7 +234,3 @@ def _value(value: Value, method: str) -> str:
     changed = ", ".join(f"{key}={each}" for key, each in value.changed.items())
     words = " ".join(word for word in given if word)
     return words + (f" on {where}" if where else "") + (f" with {changed}" if changed else "")
-
-
-def _with_notes(table: TextTable) -> TextTable:
-    return replace(table, notes=_NOTES)

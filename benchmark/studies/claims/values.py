@@ -9,12 +9,12 @@ from typing import Any
 
 from benchmark.metrics.catalog import chance, describe
 from benchmark.metrics.compatibility import AVERAGED
-from benchmark.records.record import OrderCurves, Record
+from benchmark.records.record import Record
 from benchmark.report import select
 from benchmark.report.comparable import comparable
 from benchmark.report.costs import added_parameters
 from benchmark.report.notes import track_kind
-from benchmark.studies.claims.language import EACH, Number, Operation, Part, Value
+from benchmark.studies.claims.language import EACH, ClaimPart, ClaimValue, Constant, Operation
 
 BySeed = Mapping[int, float]
 LEAST_ROOM = 0.02
@@ -67,16 +67,16 @@ class Values:
         Raises:
             MissingValueError: If no seed has all of them.
         """
-        if isinstance(expression, Number):
+        if isinstance(expression, Constant):
             return expression.number
-        if isinstance(expression, Value):
+        if isinstance(expression, ClaimValue):
             return self._value(expression, place)
         assert isinstance(expression, Operation)
         name, parts = expression.parts
         operation = _OPERATIONS[name]
         return _combined([self.of(part, place) for part in parts], operation)
 
-    def room(self, value: Value, place: ClaimPlace) -> float | None:
+    def room(self, value: ClaimValue, place: ClaimPlace) -> float | None:
         """Room of the metrics that a value is of, where it is looked at; None where unknown."""
         key = (value.protocol or place.protocol, value.track or place.track, "independent")
         alone = self._records.get((*key, _changes({})), [])
@@ -90,7 +90,7 @@ class Values:
             raise MissingValueError("no value of a record")
         return values
 
-    def _value(self, value: Value, place: ClaimPlace) -> BySeed:
+    def _value(self, value: ClaimValue, place: ClaimPlace) -> BySeed:
         method = place.method if value.method == EACH else value.method
         protocol, track = value.protocol or place.protocol, value.track or place.track
         records = self._records.get((protocol, track, method, _changes(value.changed)), [])
@@ -120,12 +120,8 @@ def _changes(changed: Mapping[str, Any]) -> str:
     return repr(sorted(changed.items()))
 
 
-def _minus(values: Sequence[float]) -> float:
-    return values[0] - values[1]
-
-
 _OPERATIONS: Mapping[str, Any] = {
-    "minus": _minus, "largest": max, "smallest": min,
+    "minus": lambda values: values[0] - values[1], "largest": max, "smallest": min,
     "mean": lambda values: math.fsum(values) / len(values),
     "spread": lambda values: max(values) - min(values),
 }  # fmt: skip
@@ -144,13 +140,13 @@ def _combined(values: Sequence[BySeed | float], operation: Any) -> BySeed | floa
     }
 
 
-def _words(value: Value) -> str:
+def _words(value: ClaimValue) -> str:
     given = (value.case, value.order, value.oracle, value.generation)
     named = " ".join(word for word in given if word)
     return named if value.value == "score" else f"{value.value.replace('_', ' ')} {named}".strip()
 
 
-def _number(value: Value, record: Record, metric: str, alone: Record | None) -> float | None:
+def _number(value: ClaimValue, record: Record, metric: str, alone: Record | None) -> float | None:
     """A record's number; None where it has none."""
     if value.value == "score":
         return select.score(record, value.case or "", metric)
@@ -167,7 +163,7 @@ def _number(value: Value, record: Record, metric: str, alone: Record | None) -> 
     return _of_order(value, record, metric)
 
 
-def _of_order(value: Value, record: Record, metric: str) -> float | None:
+def _of_order(value: ClaimValue, record: Record, metric: str) -> float | None:
     name = value.order or ""
     if name == "own":
         name = "priority" if "priority" in record.orders else "random"
@@ -178,20 +174,12 @@ def _of_order(value: Value, record: Record, metric: str) -> float | None:
         return order.area.get(metric)
     if value.value == "tau":
         return order.tau.get(value.oracle or "")
-    return _at(_curve(value, order, metric), value.at or 0.0)
-
-
-def _curve(value: Value, order: OrderCurves, metric: str) -> Sequence[float]:
-    if value.value == "curve":
-        return order.curves.get(metric, ())
-    if value.value == "group_gap":
-        return order.groups.gap
-    return order.flips.positive if value.value == "positive_flips" else order.flips.negative
-
-
-def _at(curve: Sequence[float], share: float) -> float | None:
-    """The point of a curve that is nearest to a share of the gallery."""
-    return curve[round(share * (len(curve) - 1))] if curve else None
+    curve = {
+        "curve": order.curves.get(metric, ()), "group_gap": order.groups.gap,
+        "positive_flips": order.flips.positive, "negative_flips": order.flips.negative,
+    }[value.value]  # fmt: skip
+    # The point that is nearest to a share of the gallery.
+    return curve[round((value.at or 0.0) * (len(curve) - 1))] if curve else None
 
 
 def chance_of(record: Record, metric: str) -> float | None:
@@ -219,7 +207,7 @@ def room(records: Sequence[Record], metric: str) -> float | None:
     return math.fsum(found) / len(found) if found else None
 
 
-def needed(part: Part) -> float | None:
+def needed(part: ClaimPart) -> float | None:
     """Room without which a part's rule says nothing: more than any number that it names.
 
     None of a rule on what is no score, or no share of an upgrade.
@@ -232,14 +220,14 @@ def needed(part: Part) -> float | None:
 
 
 def _numbers(expression: object) -> Iterator[float]:
-    if isinstance(expression, Number):
+    if isinstance(expression, Constant):
         yield expression.number
     elif isinstance(expression, Operation):
         for each in expression.parts[1]:
             yield from _numbers(each)
 
 
-def metrics_of(value: Value, metric: str) -> tuple[str, ...]:
+def metrics_of(value: ClaimValue, metric: str) -> tuple[str, ...]:
     """The metrics that a value is of."""
     own = value.metric or metric
     return (own,) if isinstance(own, str) else own

@@ -16,10 +16,10 @@ from typing import Any, Literal
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.statistics import t_interval
 from benchmark.records.record import Record
-from benchmark.studies.claims.language import UNITS, Claim, Claims, Part, values_of
+from benchmark.studies.claims.language import UNITS, Claim, ClaimPart, Claims, values_of
 from benchmark.studies.claims.values import ClaimPlace, MissingValueError, Values, needed
 
-Verdict = Literal["agrees", "disagrees", "cannot tell"]
+ClaimVerdict = Literal["agrees", "disagrees", "cannot tell"]
 Status = Literal["holds", "holds elsewhere", "open", "fails", "fails elsewhere"]
 """On photographs, elsewhere only (on drawings or rendered characters), or not told anywhere."""
 LEAST_SEEDS = 3
@@ -34,7 +34,7 @@ class Line:
     part: int  # number of the part, from 0
     place: ClaimPlace
     step: int  # which of the part's comparisons, from 0
-    verdict: Verdict
+    verdict: ClaimVerdict
     differences: Mapping[int, float]  # seed -> left less right
     estimate: Estimate  # their mean; without an interval below three seeds
     reason: str = ""  # why there is no verdict
@@ -51,7 +51,7 @@ class Answer:
     lines: tuple[Line, ...]
     kinds: Mapping[str, str]  # track -> kind of images
 
-    def of_part(self, part: int, track: str) -> Verdict | None:
+    def of_part(self, part: int, track: str) -> ClaimVerdict | None:
         """On a track: all lines must agree; None without any line.
 
         Metrics without room on the track are shown and decide nothing; protocols without three
@@ -73,12 +73,12 @@ class Answer:
         known = [line for line in self.counted(part, track) if line.estimate.value is not None]
         return min(known, key=lambda line: _margin(rule, line), default=None)
 
-    def on_track(self, track: str) -> Verdict:
+    def on_track(self, track: str) -> ClaimVerdict:
         """Every part must agree; one that nothing can answer leaves the claim open."""
         found = [self.of_part(i, track) for i in range(len(self.claim.parts))]
         return all_of([verdict or "cannot tell" for verdict in found])
 
-    def on_kind(self, kind: str) -> Verdict:
+    def on_kind(self, kind: str) -> ClaimVerdict:
         """Some track of the kind tells, and those that tell say the same."""
         told = {self.on_track(track) for track in self.tracks(kind)} - {"cannot tell"}
         return told.pop() if len(told) == 1 else "cannot tell"
@@ -114,21 +114,21 @@ def answer(name: str, claim: Claim, values: Values) -> Answer:
     return Answer(name, claim, lines, {track: values.pictures(track) for track in tracks})
 
 
-def _margin(part: Part, line: Line) -> tuple[int, float]:
+def _margin(part: ClaimPart, line: Line) -> tuple[int, float]:
     """A line's order by how well it keeps a part's rule: its verdict, then its mean."""
-    order: tuple[Verdict, ...] = ("disagrees", "cannot tell", "agrees")
+    order: tuple[ClaimVerdict, ...] = ("disagrees", "cannot tell", "agrees")
     mean = line.estimate.value or 0.0
     return order.index(line.verdict), mean if part.above is not None else -abs(mean)
 
 
-def all_of(verdicts: Sequence[Verdict]) -> Verdict:
+def all_of(verdicts: Sequence[ClaimVerdict]) -> ClaimVerdict:
     """The verdict of several that must all agree."""
     if "disagrees" in verdicts:
         return "disagrees"
     return "agrees" if verdicts and set(verdicts) == {"agrees"} else "cannot tell"
 
 
-def _part(number: int, part: Part, values: Values) -> list[Line]:
+def _part(number: int, part: ClaimPart, values: Values) -> list[Line]:
     lines = []
     for track in part.tracks or values.tracks(part.protocols):
         # A protocol that a track has no records of is left out, unless it has those of none.
@@ -144,7 +144,7 @@ def _part(number: int, part: Part, values: Values) -> list[Line]:
     return [line for line in lines if line.place.track in told or part.tracks]
 
 
-def _compared(number: int, part: Part, place: ClaimPlace, values: Values) -> list[Line]:
+def _compared(number: int, part: ClaimPart, place: ClaimPlace, values: Values) -> list[Line]:
     """A line for each pair of neighbours."""
     return [
         _line(number, step, part, pair, place, values)
@@ -153,7 +153,12 @@ def _compared(number: int, part: Part, place: ClaimPlace, values: Values) -> lis
 
 
 def _line(
-    number: int, step: int, part: Part, pair: tuple[Any, Any], place: ClaimPlace, values: Values
+    number: int,
+    step: int,
+    part: ClaimPart,
+    pair: tuple[Any, Any],
+    place: ClaimPlace,
+    values: Values,
 ) -> Line:
     kinds = {value.value for side in pair for value in values_of(side)}
     unit = next((UNITS[kind] for kind in kinds if kind in UNITS), "share")
@@ -167,7 +172,7 @@ def _line(
     without = _without_room(part, place, values)
     few = "one seed" if n == 1 else f"{n} seeds" if n < LEAST_SEEDS else ""
     if without or few:
-        open_: Verdict = "cannot tell"
+        open_: ClaimVerdict = "cannot tell"
         why = without or few
         return Line(number, place, step, open_, differences, mean, why, unit, not without)
     low, high = t_interval(list(differences.values())) or (-math.inf, math.inf)
@@ -175,7 +180,7 @@ def _line(
     return Line(number, place, step, _rule(part, low, high), differences, found, unit=unit)
 
 
-def _without_room(part: Part, place: ClaimPlace, values: Values) -> str:
+def _without_room(part: ClaimPart, place: ClaimPlace, values: Values) -> str:
     """That a metric's room on a track is none that the rule could be kept or broken in, in words.
 
     One that no track could meet tells nothing of a method.
@@ -188,7 +193,7 @@ def _without_room(part: Part, place: ClaimPlace, values: Values) -> str:
     return f"no room, {100 * max(min(known), 0.0):.1f} points above chance"
 
 
-def _rule(part: Part, low: float, high: float) -> Verdict:
+def _rule(part: ClaimPart, low: float, high: float) -> ClaimVerdict:
     """The verdict of an interval that keeps a part's rule as a whole, not at all, or in part."""
     if part.above is not None:
         return "agrees" if low > part.by else "disagrees" if high <= part.by else "cannot tell"

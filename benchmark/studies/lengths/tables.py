@@ -10,10 +10,6 @@ from benchmark.report.text_table import TextCell, TextTable, simple_table
 from benchmark.studies.lengths.shares import Lengths
 from benchmark.studies.transfer.tables import tau
 
-_VALUES = (
-    "protocol", "track", "seed", "metric", "method", "length", "share", "low", "high",
-)  # fmt: skip
-
 
 def tables(found: Sequence[Lengths]) -> list[TextTable]:
     """One for each protocol, track, seed and metric."""
@@ -27,14 +23,15 @@ def _table(found: Lengths) -> TextTable:
         [TextCell(method), *(TextCell(_words(of.get(n, Estimate(None)))) for n in found.lengths)]
         for method, of in found.shares.items()
     ]
-    values = tuple(
-        (found.protocol, found.track, found.seed, found.metric, method, n, s.value, s.low, s.high)
+    place = {name: getattr(found, name) for name in ("protocol", "track", "seed", "metric")}
+    data = [
+        place | {"method": method, "length": n, "share": s.value, "low": s.low, "high": s.high}
         for method, of in found.shares.items()
         for n, s in of.items()
-    )
+    ]
     return simple_table(
-        title, found.slug, ["method"], [f"length {n}" for n in found.lengths], lines,
-        notes=(*_notes(found),), columns=_VALUES, values=values,
+        title, found.slug, ["method"], [f"length {n}" for n in found.lengths], lines, data,
+        notes=(*_notes(found),),
     )  # fmt: skip
 
 

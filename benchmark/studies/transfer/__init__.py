@@ -1,10 +1,10 @@
 """Orders of methods on one track beside those on another, or in a paper."""
 
 from benchmark.studies.transfer.compare import Transfer, compare_all, transfers
-from benchmark.studies.transfer.orders import Order, measured_orders, published_orders
+from benchmark.studies.transfer.orders import MethodOrder, measured_orders, published_orders
 from benchmark.studies.transfer.rules import TransferRules, read_rules
 
 __all__ = [
-    "Order", "Transfer", "TransferRules", "compare_all", "measured_orders", "published_orders",
-    "read_rules", "transfers",
+    "MethodOrder", "Transfer", "TransferRules", "compare_all", "measured_orders",
+    "published_orders", "read_rules", "transfers",
 ]  # fmt: skip

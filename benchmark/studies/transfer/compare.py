@@ -13,10 +13,10 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.records.published import Published
 from benchmark.records.record import Record
 from benchmark.studies.transfer import statistics
-from benchmark.studies.transfer.orders import Floats, Order, measured_orders, published_orders
+from benchmark.studies.transfer.orders import Floats, MethodOrder, measured_orders, published_orders
 from benchmark.studies.transfer.rules import TransferRules
 
-Verdict = Literal["transfers", "does not transfer", "open"]
+TransferVerdict = Literal["transfers", "does not transfer", "open"]
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class Regret:
 class Transfer:
     """Two orders of the same protocol, value and metric."""
 
-    left: Order
-    right: Order
+    left: MethodOrder
+    right: MethodOrder
     methods: tuple[str, ...]  # that both have
     tau: Estimate  # without a value where one side is constant
     weighted: Estimate
     ceiling: float | None  # the lower one of both sides' own; None where one has a single seed
     compatible: tuple[int, int, float] | None  # methods of one verdict, methods, expected by chance
     regrets: tuple[Regret, Regret]  # left's winner on the right, right's on the left
-    verdict: Verdict
+    verdict: TransferVerdict
     reason: str  # why it is open
 
     def gaps(self) -> Iterator[tuple[str, str, float, bool]]:
@@ -57,15 +57,17 @@ class Transfer:
 
 
 def transfers(
-    measured: Sequence[Order], published: Sequence[Order], rules: TransferRules
+    measured: Sequence[MethodOrder], published: Sequence[MethodOrder], rules: TransferRules
 ) -> list[Transfer]:
     """Every pair of tracks, and of a track and a paper, with two methods or more in common."""
     return _compared([*combinations(measured, 2), *product(published, measured)], rules)
 
 
-def _compared(pairs: Iterable[tuple[Order, Order]], rules: TransferRules) -> list[Transfer]:
+def _compared(
+    pairs: Iterable[tuple[MethodOrder, MethodOrder]], rules: TransferRules
+) -> list[Transfer]:
     """Those of the pairs that are orders of the same, and have methods in common."""
-    found = [_transfer(a, b, rules) for a, b in pairs if _alike(a, b)]
+    found = [_transfer(a, b, rules) for a, b in pairs if a.subject == b.subject]
     return [each for each in found if each is not None]
 
 
@@ -80,15 +82,11 @@ def compare_all(
     return [*transfers(own, [], rules), *_compared(product(papers, every), rules)]
 
 
-def _alike(a: Order, b: Order) -> bool:
-    return (a.protocol, a.value, a.metric) == (b.protocol, b.value, b.metric)
-
-
-def _means(order: Order, methods: Sequence[str]) -> Floats:
+def _means(order: MethodOrder, methods: Sequence[str]) -> Floats:
     return np.array([order.scores[m].mean() for m in methods])
 
 
-def _transfer(left: Order, right: Order, rules: TransferRules) -> Transfer | None:
+def _transfer(left: MethodOrder, right: MethodOrder, rules: TransferRules) -> Transfer | None:
     methods = tuple(sorted(left.scores.keys() & right.scores.keys()))
     if len(methods) < 2:
         return None
@@ -119,8 +117,8 @@ def _tau(a: Floats, b: Floats, n: int, rng: np.random.Generator, *, weighted: bo
 
 
 def _verdict(
-    left: Order, right: Order, n: int, tau: Estimate, rules: TransferRules
-) -> tuple[Verdict, str]:
+    left: MethodOrder, right: MethodOrder, n: int, tau: Estimate, rules: TransferRules
+) -> tuple[TransferVerdict, str]:
     fewest = min((o.n_seeds for o in (left, right) if not o.published), default=0)
     if n < rules.methods:
         return "open", f"{n} methods"
@@ -133,7 +131,9 @@ def _verdict(
     return ("does not transfer", "") if tau.high < rules.tau else ("open", "its interval is wide")
 
 
-def _compatible(left: Order, right: Order, methods: Sequence[str]) -> tuple[int, int, float] | None:
+def _compatible(
+    left: MethodOrder, right: MethodOrder, methods: Sequence[str]
+) -> tuple[int, int, float] | None:
     """On how many methods both say the same of new/old > old/old, means over the seeds."""
     if left.lower is None or right.lower is None:
         return None
@@ -145,7 +145,9 @@ def _compatible(left: Order, right: Order, methods: Sequence[str]) -> tuple[int,
     return int((a == b).sum()), len(methods), chance
 
 
-def _regret(source: Order, target: Order, methods: Sequence[str], rules: TransferRules) -> Regret:
+def _regret(
+    source: MethodOrder, target: MethodOrder, methods: Sequence[str], rules: TransferRules
+) -> Regret:
     x, y = _means(source, methods), _means(target, methods)
     winner = int(x.argmax())
     best = float(y.max())

@@ -22,7 +22,7 @@ _CROSS = ("new/old", "new/h(old)", "new/h(old,side)")
 
 
 @dataclass(frozen=True)
-class Order:
+class MethodOrder:
     """Scores of methods in one place, larger is better.
 
     ``scores`` has every method's values by seed, of the seeds that all of them have.
@@ -44,12 +44,17 @@ class Order:
         return "papers" if self.published else self.pictures
 
     @property
+    def subject(self) -> tuple[str, str, str]:
+        """Protocol, value and metric: only orders of the same are compared."""
+        return self.protocol, self.value, self.metric
+
+    @property
     def n_seeds(self) -> int:
         """Of every method."""
         return len(self.seeds)
 
 
-def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Order]:
+def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[MethodOrder]:
     """An order for each protocol, track, value and metric of records without changes.
 
     Of several versions of a protocol or track the newest counts, of several old models of a seed
@@ -73,7 +78,7 @@ def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Ord
 
 def _measured(
     records: Sequence[Record], value: ValueKind, metric: str, rules: TransferRules
-) -> Order | None:
+) -> MethodOrder | None:
     case = select.cross_case(records)
     by_method: dict[str, dict[int, float]] = {}
     lower: dict[int, float] = {}
@@ -94,7 +99,7 @@ def _measured(
         return None
     first = records[0]
     known = value == "cross-test" and set(seeds) <= lower.keys()
-    return Order(
+    return MethodOrder(
         first.protocol, first.track, track_kind(first.track) or "photographs", value,
         metric, scores, np.array([lower[s] for s in seeds]) if known else None, seeds=seeds,
     )  # fmt: skip
@@ -114,7 +119,7 @@ def _shared_seeds(by_method: Mapping[str, Mapping[int, float]]) -> tuple[int, ..
     return tuple(s for s in sorted(every) if 2 * sum(s in mine for mine in by_method.values()) >= n)
 
 
-def published_orders(published: Published, rules: TransferRules) -> list[Order]:
+def published_orders(published: Published, rules: TransferRules) -> list[MethodOrder]:
     """An order for each table, protocol, data and metric of the rules' papers: one value a method.
 
     Only tables in which one old and one new model serve all methods can order these.
@@ -137,7 +142,7 @@ def published_orders(published: Published, rules: TransferRules) -> list[Order]:
         today = lower.get(key, set())
         if len(single) > 1:
             place = ", ".join(filter(None, (f"{paper}: {table}", data, old)))
-            orders.append(Order(
+            orders.append(MethodOrder(
                 protocol, place, "photographs", "cross-test", metric, single,
                 np.array([*today]) if len(today) == 1 else None, published=True,
             ))  # fmt: skip

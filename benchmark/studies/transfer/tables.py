@@ -10,16 +10,6 @@ from benchmark.report.text_table import TextCell, TextTable, simple_table
 from benchmark.studies.transfer.compare import GapShare, Regret, Transfer, gap_shares, least_gap
 from benchmark.studies.transfer.rules import TransferRules
 
-_VALUES = (
-    "protocol", "left", "right", "left_pictures", "right_pictures", "published", "value", "metric",
-    "methods", "left_seeds", "right_seeds", "tau", "tau_low", "tau_high", "weighted",
-    "weighted_low", "weighted_high", "ceiling", "compatible_same", "compatible_of",
-    "compatible_chance", "verdict", "reason",
-)  # fmt: skip
-_REGRETS = (
-    "protocol", "value", "metric", "source", "target", "winner", "chosen", "random", "baseline",
-)  # fmt: skip
-
 
 def tables(found: Sequence[Transfer], rules: TransferRules) -> list[TextTable]:
     """All of them: tracks beside tracks, tracks beside papers, gaps, regret."""
@@ -45,8 +35,8 @@ def tau_table(found: Sequence[Transfer], rules: TransferRules, title: str, slug:
     columns = ["methods", "tau-b", "weighted", "ceiling", "alike"]
     lines = [_line(t) for t in found]
     return simple_table(
-        title, slug, heads, columns, lines, notes=tuple(_notes(rules)), columns=_VALUES,
-        values=tuple(_values(t) for t in found),
+        title, slug, heads, columns, lines, [_data(t) for t in found],
+        notes=tuple(_notes(rules)),
     )  # fmt: skip
 
 
@@ -141,8 +131,8 @@ def regret_table(
     lines = [_regret_line(t, regret) for t, regret in rows]
     heads = ["protocol", "from and to", "score", "winner"]
     return simple_table(
-        title, slug, heads, ["lost", "random", rules.baseline], lines, columns=_REGRETS,
-        values=tuple(_regret_values(t, regret) for t, regret in rows),
+        title, slug, heads, ["lost", "random", rules.baseline], lines,
+        [_regret_data(t, regret) for t, regret in rows],
         notes=(
             "Lost: the target's best score less that of the source's winner; of the mean method, "
             f"and of {rules.baseline}.",
@@ -158,18 +148,21 @@ def _regret_line(t: Transfer, regret: Regret) -> list[TextCell]:
     return [TextCell(text) for text in [*words, *values]]
 
 
-def _regret_values(t: Transfer, regret: Regret) -> list[object]:
-    return [
-        t.left.protocol, t.left.value, t.left.metric, regret.source, regret.target, regret.winner,
-        regret.chosen, regret.random, regret.baseline,
-    ]  # fmt: skip
+def _regret_data(t: Transfer, regret: Regret) -> dict[str, object]:
+    left = t.left
+    return {"protocol": left.protocol, "value": left.value, "metric": left.metric, **vars(regret)}
 
 
-def _values(t: Transfer) -> list[object]:
+def _data(t: Transfer) -> dict[str, object]:
     left, right = t.left, t.right
-    return [
-        left.protocol, left.place, right.place, left.pictures, right.pictures, left.published,
-        left.value, left.metric, len(t.methods), left.n_seeds, right.n_seeds, t.tau.value,
-        t.tau.low, t.tau.high, t.weighted.value, t.weighted.low, t.weighted.high, t.ceiling,
-        *(t.compatible or (None, None, None)), t.verdict, t.reason,
-    ]  # fmt: skip
+    same, of, chance = t.compatible or (None, None, None)
+    return {
+        "protocol": left.protocol, "left": left.place, "right": right.place,
+        "left_pictures": left.pictures, "right_pictures": right.pictures,
+        "published": left.published, "value": left.value, "metric": left.metric,
+        "methods": len(t.methods), "left_seeds": left.n_seeds, "right_seeds": right.n_seeds,
+        "tau": t.tau.value, "tau_low": t.tau.low, "tau_high": t.tau.high,
+        "weighted": t.weighted.value, "weighted_low": t.weighted.low,
+        "weighted_high": t.weighted.high, "ceiling": t.ceiling, "compatible_same": same,
+        "compatible_of": of, "compatible_chance": chance, "verdict": t.verdict, "reason": t.reason,
+    }  # fmt: skip

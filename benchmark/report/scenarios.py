@@ -1,6 +1,6 @@
 """Boards in plain words: what happens, on which pictures, with classes seen in training or not."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from benchmark.records.record import Record
 from benchmark.report import notes
 
 Classes = Literal["seen", "unseen", "both", ""]
-Group = Literal["one update", "backfilling", "a chain of updates", "templates and cameras"]
+ScenarioGroup = Literal["one update", "backfilling", "a chain of updates", "templates and cameras"]
 KINDS = {
     "photographs": "photographs", "drawings": "drawings", "rendered": "rendered pictures",
     "own": "pictures of whoever ran it", "": "pictures of an unknown kind",
@@ -36,7 +36,7 @@ class Scenario:
     subject: str  # ``rendered characters (smoke test)``
     kind: str  # a key of :data:`KINDS`
     classes: Classes  # whether the new model saw the classes that it is judged on
-    group: Group
+    group: ScenarioGroup
 
     @property
     def place(self) -> int:
@@ -70,7 +70,7 @@ def _happens(record: Record) -> str:
     return f"{words}: {notes.settings(record).get(record.protocol, setting)}"
 
 
-def _group(record: Record) -> Group:
+def _group(record: Record) -> ScenarioGroup:
     tasks = _tasks(record)
     if len(record.models) > 2:
         return "a chain of updates"
@@ -103,7 +103,8 @@ def classes_of(record: Record) -> Classes:
         if first <= low and high <= last:
             return "seen"
         return "unseen" if high <= first or last <= low else "both"
-    facts = record.dataset.facts or _facts(record.track)
+    track = _installed_track(record.track)
+    facts = record.dataset.facts or (track.facts if track else {})
     trained, every = facts.get("train_classes"), record.dataset.n_classes or facts.get("classes")
     if not isinstance(trained, int) or not isinstance(every, int):
         return ""
@@ -119,11 +120,6 @@ def _rules(record: Record) -> tuple[Any, str] | None:
     if protocol is None or track is None:
         return None
     return protocol, protocol.evaluation.part or track.evaluation
-
-
-def _facts(track: str) -> Mapping[str, Any]:
-    installed = _installed_track(track)
-    return installed.facts if installed else {}
 
 
 def _installed_protocol(name: str) -> Protocol | None:
