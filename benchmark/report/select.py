@@ -53,6 +53,13 @@ def unranked(records: Iterable[Record]) -> set[str]:
     return {record.method for record in of_another_old_model(list(records))}
 
 
+def rivals(records: Iterable[Record]) -> list[str]:
+    """Methods whose score may be the best: all but the independent model and unranked ones."""
+    every = list(records)
+    out = {"independent", *unranked(every)}
+    return [m for m in dict.fromkeys(record.method for record in every) if m not in out]
+
+
 def self_case(records: Sequence[Record]) -> str:
     """The newest model by itself."""
     return "/".join([generations(records)[-1]] * 2)

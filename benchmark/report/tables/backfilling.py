@@ -7,7 +7,7 @@ its table.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -130,11 +130,11 @@ def make_tables(records: Iterable[Record]) -> list[TextTable]:
         if not rows:
             continue
         curved = [record for record in members if record.orders]
-        title, unranked = notes.title(curved), select.unranked(members)
+        title, rivals = notes.title(curved), select.rivals(members)
         heads = {key: numbers.metric(key).label for key in _metrics(rows)}
         made = _table(
             f"{title}: areas under the backfilling curves", f"{slug}-backfilling", heads, rows,
-            list(_notes(members)), unranked, record=curved[0],
+            list(_notes(members)), rivals, record=curved[0],
         )  # fmt: skip
         tables.append(made)
         known = list(dict.fromkeys(key for row in rows for key in row.dips))
@@ -147,7 +147,7 @@ def make_tables(records: Iterable[Record]) -> list[TextTable]:
         dips = [replace(row, areas=row.dips, taus={}, budgets={}) for row in rows if row.dips]
         made = _table(
             f"{title}: worst points of the backfilling curves", f"{slug}-backfilling-worst",
-            {key: numbers.metric(key).label for key in keys}, dips, [below], unranked,
+            {key: numbers.metric(key).label for key in keys}, dips, [below], rivals,
             record=curved[0], prefix="",
         )  # fmt: skip
         tables += [made] if keys else []
@@ -188,7 +188,7 @@ def make_settings_tables(
                     {setting: setting for setting in scores},
                     [OrderScores(*key, (), each) for key, each in areas.items()],
                     listed,
-                    select.unranked(members),
+                    select.rivals(members),
                     metric=metric,
                 )
             )
@@ -205,7 +205,7 @@ def _table(
     heads: Mapping[str, str],
     rows: Sequence[OrderScores],
     notes: Sequence[str],
-    unranked: set[str],
+    rivals: Container[str],
     metric: str = "",
     record: Record | None = None,
     prefix: str = "area_",
@@ -217,14 +217,13 @@ def _table(
     oracles = list(dict.fromkeys(oracle for row in rows for oracle in row.taus))
     deployed = [
         i for i, row in enumerate(rows)
-        if row.method not in {"independent", *unranked}
-        and row.order != OFFLINE and not is_oracle(row.order)
+        if row.method in rivals and row.order != OFFLINE and not is_oracle(row.order)
     ]  # fmt: skip
     columns = []
     for key in heads:
         scores = {i: _known(row.areas.get(key)) for i, row in enumerate(rows)}
-        rivals = [i for i in deployed if key in rows[i].areas]
-        columns.append(score_cells(scores, metric or key, rivals))
+        known = [i for i in deployed if key in rows[i].areas]
+        columns.append(score_cells(scores, metric or key, known))
     for oracle in oracles:
         taus = ((i, _known(row.taus.get(oracle))) for i, row in enumerate(rows))
         columns.append({i: score_cell(tau, "coefficient", spread=False) for i, tau in taus})

@@ -91,8 +91,8 @@ def _cells(methods: Mapping[str, Sequence[Record]], case: str, key: str) -> list
     scores: dict[str, Estimate | None] = {m: _score(of, case, key) for m, of in methods.items()}
     if query == gallery:
         scores = {m: s if s and s.value is not None else None for m, s in scores.items()}
-    unranked = select.unranked(record for of in methods.values() for record in of)
-    rivals = [m for m in methods if m not in {"independent", *unranked} and query != gallery]
+    rivals = select.rivals(record for of in methods.values() for record in of)
+    rivals = rivals if query != gallery else []
     return [*score_cells(scores, key, rivals, larger=case == SHARE).values()]
 
 

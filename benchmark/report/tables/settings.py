@@ -106,8 +106,7 @@ def _lines(
 ) -> Iterator[list[str | TextCell]]:
     """A line for each method of one setting; the best of each column is marked."""
     done = {m: d for m, rs in methods.items() if (d := [r for r in rs if r.status == "done"])}
-    unranked = select.unranked(record for records in done.values() for record in records)
-    rivals = [method for method in done if method != "independent" and method not in unranked]
+    rivals = select.rivals(record for records in done.values() for record in records)
     columns = [
         score_cells(
             {method: _score(records, case, key) for method, records in done.items()},
