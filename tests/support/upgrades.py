@@ -70,3 +70,23 @@ def studied(given: dict[str, Any], cluster: Any = None) -> Any:
 
     request = UpgradeRequest(**given)
     return study(read_inputs(request, cluster), chosen_maps(request.maps))
+
+
+def write_upgrade(folder: Any, made: Planted, rows: Any = None) -> list[Any]:
+    """Write an upgrade as npy files without ids; the words of ``bench upgrade`` that name them."""
+    from support.vector_files import write
+
+    rows = np.arange(len(made.new)) if rows is None else rows
+    ids = np.arange(len(made.new))
+    for name, vectors, names in (
+        ("old-gallery", made.old, ids), ("new-gallery", made.new[rows], ids[rows]),
+        ("queries", made.queries, None), ("old-queries", made.old_queries, None),
+    ):  # fmt: skip
+        write(folder / f"{name}.npy", vectors, names)
+    qrels = "".join(f"{q} 0 {row} 1\n" for q, row in enumerate(made.relevant))
+    (folder / "qrels.tsv").write_text(qrels)
+    options = ("old-gallery", "new-gallery", "queries", "old-queries")
+    files = {option: folder / f"{option}.npy" for option in options}
+    files["qrels"] = folder / "qrels.tsv"
+    words = [word for option, file in files.items() for word in (f"--{option}", file)]
+    return ["upgrade", *words, "--maps", "procrustes"]

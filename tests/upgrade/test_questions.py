@@ -6,10 +6,8 @@ import pty
 import select
 import sys
 
-import numpy as np
 import pytest
-from support.upgrades import planted
-from support.vector_files import write
+from support.upgrades import planted, write_upgrade
 
 QUESTIONS = [
     ("Does the old model still embed queries?", "n"),
@@ -45,15 +43,8 @@ def talk(words, answers):
 
 @pytest.mark.slow
 def test_what_the_user_cannot_do_is_asked_once(tmp_path):
-    made = planted(n=400, q=30, dim=8)
-    for name, vectors in (("old", made.old), ("new", made.new)):
-        write(tmp_path / f"{name}.npy", vectors, np.arange(400))
-    for name, vectors in (("q_old", made.old_queries), ("q_new", made.queries)):
-        write(tmp_path / f"{name}.npy", vectors, np.arange(30))
-    words = ["upgrade", "--maps", "procrustes", "--no-rewrite", "--json", f"{tmp_path}/out.json"]
-    for option, name in (("old-gallery", "old"), ("new-gallery", "new"), ("queries", "q_new"),
-                         ("old-queries", "q_old")):  # fmt: skip
-        words += [f"--{option}", f"{tmp_path}/{name}.npy"]
+    words = write_upgrade(tmp_path, planted(n=400, q=30, dim=8))
+    words = [*map(str, words), "--no-rewrite", "--json", f"{tmp_path}/out.json"]
     shown, code = talk(words, QUESTIONS)
     assert code == 0, shown
     for question, _ in QUESTIONS:

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from support.command import call
-from support.upgrades import noise, planted
-from support.vector_files import write
+from support.upgrades import noise, planted, write_upgrade
 
 from benchmark.config.files import clear_parts, part_of
 from benchmark.contract.conversion import Conversion, Dims
@@ -27,17 +26,7 @@ from benchmark.upgrade.read.qrels import Qrels
 def test_what_a_killed_conversion_leaves_goes_with_the_next(saved, gallery, tmp_path):
     """A process is killed while it writes; what others write now, or wrote elsewhere, stays."""
     source, out = gallery(".npy", np.ones((200_000, 6), np.float32), ids=None), tmp_path / "new.npy"
-    words = [
-        sys.executable,
-        "-m",
-        "benchmark.cli.app",
-        "convert",
-        saved,
-        source,
-        out,
-        "--batch",
-        "1",
-    ]
+    words = [sys.executable, "-m", "benchmark.cli.app", "convert", saved, source, out, "--batch", 1]
     process = subprocess.Popen(
         list(map(str, words)), stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
@@ -62,20 +51,15 @@ def test_what_a_killed_conversion_leaves_goes_with_the_next(saved, gallery, tmp_
 
 
 def test_a_map_that_is_not_there_is_said(tmp_path):
-    made = noise()
-    write(tmp_path / "old.npy", made.old, np.arange(len(made.old)))
-    write(tmp_path / "new.npy", made.new, np.arange(len(made.old)))
-    write(tmp_path / "q.npy", made.queries)
-    qrels = "".join(f"{q} 0 {row} 1\n" for q, row in enumerate(made.relevant))
-    (tmp_path / "q.qrels").write_text(qrels)
-    saved = tmp_path / "map"
-    code, out, _ = call(
-        "upgrade", "--old-gallery", tmp_path / "old.npy", "--new-gallery", tmp_path / "new.npy",
-        "--queries", tmp_path / "q.npy", "--qrels", tmp_path / "q.qrels", "--maps", "procrustes",
-        "--save-map", saved,
-    )  # fmt: skip
+    """With the positive control of an upgrade that has one."""
+    saved, words = tmp_path / "map", write_upgrade(tmp_path, noise())
+    code, out, _ = call(*words, "--save-map", saved)
     assert code == 0 and f"no map is recommended: {saved} is not written" in out
     assert not saved.exists()
+    words = write_upgrade(tmp_path, planted(n=400, q=40, dim=8))
+    code, out, _ = call(*words, "--wanted", "0.1", "--no-second-model", "--no-old-model",
+                        "--no-sources", "--save-map", saved)  # fmt: skip
+    assert code == 0 and "the map: bench convert" in out and saved.is_dir()
 
 
 @pytest.mark.parametrize("name", ["--data-root", "--store"])
@@ -106,15 +90,14 @@ def test_numbers_that_a_map_makes_infinite_are_told_in_memory():
 
 def test_an_id_that_is_a_word_of_a_header(tmp_path):
     path = tmp_path / "q.qrels"
-    path.write_text("query-id-0 0 a 1\nquery-id-1 0 b 1\n")
-    found = Qrels.of(path, np.array(["query-id-0", "query-id-1"]), np.array(["a", "b"]))
-    assert found.rows.tolist() == [0, 1]
-    path.write_text("query-id 0 a 1\nquery-id-1 0 b 1\n")
-    found = Qrels.of(path, np.array(["query-id", "query-id-1"]), np.array(["a", "b"]))
-    assert found.rows.tolist() == [0, 1]
-    path.write_text("query-id\tcorpus-id\tscore\nquery-id-1\tb\t1\n")
-    found = Qrels.of(path, np.array(["query-id-0", "query-id-1"]), np.array(["a", "b"]))
-    assert found.rows.tolist() == [1]
+    for text, first, rows in (
+        ("query-id-0 0 a 1\nquery-id-1 0 b 1\n", "query-id-0", [0, 1]),
+        ("query-id 0 a 1\nquery-id-1 0 b 1\n", "query-id", [0, 1]),
+        ("query-id\tcorpus-id\tscore\nquery-id-1\tb\t1\n", "query-id-0", [1]),
+    ):
+        path.write_text(text)
+        found = Qrels.of(path, np.array([first, "query-id-1"]), np.array(["a", "b"]))
+        assert found.rows.tolist() == rows
     path.write_text("query-id\tcorpus\tscore\nquery-id-1\tb\t1\n")
     with pytest.raises(BenchError, match="expected the header query-id corpus-id score"):
         Qrels.of(path, np.array(["query-id-1"]), np.array(["b"]))
@@ -152,20 +135,3 @@ def test_more_processors_than_there_are(text):
     code, _, err = call("run", "-m", "bct", "-p", "open-class", "-t", "toy", "--dry-run",
                         "--device", text)  # fmt: skip
     assert code == 2 and err.count("\n") == 1 and "--device: expected " in err
-
-
-def test_planted_upgrades_have_a_map(tmp_path):
-    """The positive control of the map that is not there."""
-    made = planted(n=400, q=40, dim=8)
-    for name, rows in (("old", made.old), ("new", made.new), ("q", made.queries),
-                       ("qo", made.old_queries)):  # fmt: skip
-        write(tmp_path / f"{name}.npy", rows)
-    qrels = "".join(f"{q} 0 {row} 1\n" for q, row in enumerate(made.relevant))
-    (tmp_path / "q.qrels").write_text(qrels)
-    code, out, _ = call(
-        "upgrade", "--old-gallery", tmp_path / "old.npy", "--new-gallery", tmp_path / "new.npy",
-        "--queries", tmp_path / "q.npy", "--old-queries", tmp_path / "qo.npy", "--qrels",
-        tmp_path / "q.qrels", "--maps", "procrustes", "--wanted", "0.1", "--no-second-model",
-        "--no-old-model", "--no-sources", "--save-map", tmp_path / "map",
-    )  # fmt: skip
-    assert code == 0 and "the map: bench convert" in out and (tmp_path / "map").is_dir()

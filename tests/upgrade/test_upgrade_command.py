@@ -40,10 +40,9 @@ def words(folder, **changes):
     """The command's words; a file in place of one of the folder's."""
     files = {
         "--old-gallery": "old.parquet", "--new-sample": "new.parquet", "--queries": "q_new.npy",
-        "--old-queries": "q_old.npy", "--qrels": "qrels.tsv", "--maps": "procrustes",
+        "--old-queries": "q_old.npy", "--qrels": "qrels.tsv",
     }  # fmt: skip
-    given = {option: folder / name for option, name in files.items() if option != "--maps"}
-    given["--maps"] = "procrustes"
+    given = {option: folder / name for option, name in files.items()} | {"--maps": "procrustes"}
     for name, value in changes.items():
         given["--" + name.replace("_", "-")] = value
     return [
@@ -77,89 +76,83 @@ def test_a_report_from_files(folder, tmp_path):
     assert (converted == Conversion.load(tmp_path / "upgrade.map").convert(old)).all()
 
 
-def _pickled(path):
-    path.write_bytes(pickle.dumps([1, 2, 3]))
+def changed(**cells):
+    """The old vectors with some rows changed."""
+
+    def write_changed(path, old, names):
+        for row, value in cells.get("rows", {}).items():
+            old[row] = value
+        for row, name in cells.get("names", {}).items():
+            names[row] = name
+        n = cells.get("n", N)
+        write(path, old[:n], names[:n])
+
+    return write_changed
 
 
-def _half(path, source):
-    raw = source.read_bytes()
-    path.write_bytes(raw[: len(raw) // 2])
+def zero_query(path, *_):
+    """Zeros in a row of the file, which has another order than the new queries."""
+    order = np.arange(Q)[::-1]
+    write(path, np.where(order[:, None] == 4, 0, np.ones((Q, 8))).astype(np.float32), order)
 
 
-def damaged(kind, folder, path):
-    """Write a damaged file; the option it is given to, and what must be said."""
-    _, old = read_vectors(folder / "old.parquet")
-    names = np.array([f"item-{k}" for k in range(N)])
-    if kind == "dimension":
-        write(path / "q.npy", np.ones((Q, 5), np.float32), np.arange(Q))
-        return "queries", path / "q.npy", "expected vectors of 8 numbers as in "
-    if kind == "nan":
-        old[7, 3] = np.nan
-        write(path / "g.parquet", old, names)
-        return "old_gallery", path / "g.parquet", "got NaN or infinity in row 7"
-    if kind == "zeros":
-        old[9] = 0
-        write(path / "g.parquet", old, names)
-        return "old_gallery", path / "g.parquet", "got zeros in row 9, id 'item-9'"
-    if kind == "zero query":  # its row in the file, which has another order than the new queries
-        order = np.arange(Q)[::-1]
-        old = np.where(order[:, None] == 4, 0, np.ones((Q, 8))).astype(np.float32)
-        write(path / "q.npy", old, order)
-        return "old_queries", path / "q.npy", f"got zeros in row {Q - 5}, id 4"
-    if kind == "doubled":
-        names[5] = "item-4"
-        write(path / "g.parquet", old, names)
-        return "old_gallery", path / "g.parquet", "'item-4' in rows 4 and 5"
-    if kind == "strangers":
-        write(path / "g.parquet", old, np.array([f"other-{k}" for k in range(N)]))
-        return "old_gallery", path / "g.parquet", "ids: expected some of"
-    if kind == "empty qrels":
-        (path / "qrels.tsv").write_text("\n")
-        return "qrels", path / "qrels.tsv", "expected judgements, got none"
-    if kind == "other qrels":
-        (path / "qrels.tsv").write_text("0 0 nobody 1\n")
-        return "qrels", path / "qrels.tsv", "expected ids of the vectors"
-    if kind == "truncated":
-        _half(path / "g.parquet", folder / "old.parquet")
-        return "old_gallery", path / "g.parquet", "expected parquet, got what cannot be read"
-    if kind == "hdf5":
-        with h5py.File(path / "g.h5", "w") as file:
-            file["scores"] = np.arange(5)
-        return "old_gallery", path / "g.h5", "g.h5: expected"
-    if kind == "no such dataset":
-        with h5py.File(path / "g.h5", "w") as file:
-            file["train"] = old
-        return "old_gallery", f"{path}/g.h5:vectors", "got the name 'vectors'; known: train"
-    if kind == "pickled":
-        _pickled(path / "g.npy")
-        return "new_sample", path / "g.npy", "expected npy, got what cannot be read"
-    if kind == "binary":
-        np.save(path / "g.npy", np.ones((N, 8), np.uint8))
-        return "new_sample", path / "g.npy", "binary vectors"
-    if kind == "few":
-        write(path / "g.parquet", old[:20], names[:20])
-        return "new_sample", path / "g.parquet", "at least 100 items"
-    if kind == "queries":
-        write(path / "q.npy", old[:5], np.arange(5))
-        return "old_queries", path / "q.npy", "a vector of every query"
-    (path / "reads.tsv").write_text("item-1\tmany\n")
-    return "reads", path / "reads.tsv", "line 1: reads: expected a whole number, got 'many'"
+def half(path, old, names):
+    write(path, old, names)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-@pytest.mark.parametrize("kind", [
-    "dimension", "nan", "zeros", "zero query", "doubled", "strangers", "empty qrels", "other qrels",
-    "truncated", "pickled", "hdf5", "no such dataset", "binary", "few", "queries", "reads",
-])  # fmt: skip
+def scores_alone(path, *_):
+    with h5py.File(path, "w") as file:
+        file["scores"] = np.arange(5)
+
+
+def text(words):
+    return lambda path, *_: path.write_text(words)
+
+
+DAMAGES = {
+    "dimension": ("queries", "q.npy", "expected vectors of 8 numbers as in ",
+                  lambda path, *_: write(path, np.ones((Q, 5), np.float32), np.arange(Q))),
+    "nan": ("old_gallery", "g.parquet", "got NaN or infinity in row 7",
+            changed(rows={7: np.nan})),
+    "zeros": ("old_gallery", "g.parquet", "got zeros in row 9, id 'item-9'", changed(rows={9: 0})),
+    "zero query": ("old_queries", "q.npy", f"got zeros in row {Q - 5}, id 4", zero_query),
+    "doubled": ("old_gallery", "g.parquet", "'item-4' in rows 4 and 5",
+                changed(names={5: "item-4"})),
+    "strangers": ("old_gallery", "g.parquet", "ids: expected some of",
+                  lambda path, old, _: write(path, old, [f"other-{k}" for k in range(N)])),
+    "empty qrels": ("qrels", "qrels.tsv", "expected judgements, got none", text("\n")),
+    "other qrels": ("qrels", "qrels.tsv", "expected ids of the vectors", text("0 0 nobody 1\n")),
+    "truncated": ("old_gallery", "g.parquet", "expected parquet, got what cannot be read", half),
+    "hdf5": ("old_gallery", "g.h5", "g.h5: expected", scores_alone),
+    "no such dataset": ("old_gallery", "g.h5:vectors", "got the name 'vectors'; known: train",
+                        lambda path, old, _: write(path, old)),
+    "pickled": ("new_sample", "g.npy", "expected npy, got what cannot be read",
+                lambda path, *_: path.write_bytes(pickle.dumps([1, 2, 3]))),
+    "binary": ("new_sample", "g.npy", "binary vectors",
+               lambda path, *_: np.save(path, np.ones((N, 8), np.uint8))),
+    "few": ("new_sample", "g.parquet", "at least 100 items", changed(n=20)),
+    "queries": ("old_queries", "q.npy", "a vector of every query",
+                lambda path, old, _: write(path, old[:5], np.arange(5))),
+    "reads": ("reads", "reads.tsv", "line 1: reads: expected a whole number, got 'many'",
+              text("item-1\tmany\n")),
+}  # fmt: skip
+"""Damage -> option, its file, what must be said, and what writes the file."""
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
 def test_damaged_inputs_end_in_one_line(folder, tmp_path, kind):
-    option, file, said = damaged(kind, folder, tmp_path)
+    option, name, said, damage = DAMAGES[kind]
+    _, old = read_vectors(folder / "old.parquet")
+    damage(tmp_path / name.partition(":")[0], old, np.array([f"item-{k}" for k in range(N)]))
     out = tmp_path / "out"
     out.mkdir()
     code, stdout, err = call(
-        "upgrade", *words(folder, **{option: file}), "--report", out / "page.html", "--json",
-        out / "page.json",
+        "upgrade", *words(folder, **{option: f"{tmp_path}/{name}"}), "--report", out / "page.html",
+        "--json", out / "page.json",
     )  # fmt: skip
     assert (code, stdout) == (2, "") and err.count("\n") == 1
-    assert said in err and Path(file).name in err
+    assert said in err and name in err
     assert not list(out.iterdir())
 
 
