@@ -60,7 +60,7 @@ class Evaluated:
         return {name: relevance.agreement(rows, expected, k) for name, rows in found}
 
 
-class Evaluation:
+class StrategyEvaluation:
     """The evaluation of strategies on a gallery, which takes two passes: :func:`evaluate`.
 
     Attributes:
@@ -149,8 +149,8 @@ def evaluate(
     blocks: Blocks, relevant: RelevantPairs, known: GalleryBlock, plan: StrategyPlan,
     distance: str, *, keep_nearest: bool = False,
 ) -> Evaluated:  # fmt: skip
-    """Evaluate the strategies of a plan; arguments as of :class:`Evaluation`."""
-    run = Evaluation(relevant, known, plan, distance, keep_nearest=keep_nearest)
+    """Evaluate the strategies of a plan; arguments as of :class:`StrategyEvaluation`."""
+    run = StrategyEvaluation(relevant, known, plan, distance, keep_nearest=keep_nearest)
     (found,) = one_pass(blocks, [run.search])
     jobs = run.rescoring(found)
     return run.evaluated(found, dict(zip(jobs, one_pass(blocks, [*jobs.values()]), strict=True)))

@@ -16,7 +16,7 @@ from benchmark.ranking.arrays import Ints
 from benchmark.ranking.engine import Scorer
 from benchmark.upgrade.measure.calibration import Calibration, Counts, Values, log_normal
 from benchmark.upgrade.measure.score_model import GROUPS, KINDS, Embedded, ScoreModel
-from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, Job
+from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, PassJob
 from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.search.lists import ListResult, ListsSearch, ResultList
 
@@ -102,7 +102,7 @@ class ListEstimate:
         self.model = ScoreModel(each.queries, items, pairs, of.distance, self._rng)
         lists = {"": replace(each, top=0)}
         exact = ListsSearch(of.relevant, known, lists, of.distance, of.threads, new_only=True)
-        self.jobs: list[Job[Any]] = [self.model.counting(of.relevant_rows), exact]
+        self.jobs: list[PassJob[Any]] = [self.model.counting(of.relevant_rows), exact]
 
     def take(self, above: Values, exact: Mapping[str, ListResult]) -> None:
         """Draw, by what the jobs have found."""

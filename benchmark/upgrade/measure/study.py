@@ -20,8 +20,8 @@ from benchmark.upgrade.fit.maps import FittedMap
 from benchmark.upgrade.measure.evaluation import (
     AGREEMENT,
     Evaluated,
-    Evaluation,
     Scores,
+    StrategyEvaluation,
     Values,
     evaluate,
     scores_of,
@@ -198,7 +198,7 @@ def _on_whole(
     tell(f"searching the whole gallery of {gallery.rows:,} items")
     threads = threads_of(whole)
     runs = [
-        Evaluation(
+        StrategyEvaluation(
             relevant, fold.sample.known, fold.plan, inputs.distance, new=gallery.complete,
             threads=threads,
         )

@@ -9,7 +9,7 @@ from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.ranking.arrays import Ints
 from benchmark.upgrade.measure.list_estimate import ListEstimate, PartlyEmbedded
 from benchmark.upgrade.measure.windows import Window
-from benchmark.upgrade.read.gallery import Job
+from benchmark.upgrade.read.gallery import PassJob
 from benchmark.upgrade.search.lists import ListResult
 from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPlan
 
@@ -23,7 +23,7 @@ class Unseen:
         self._lists = {name: ListEstimate(known, plan.lists[name]) for name in sorted(names)}
 
     @property
-    def jobs(self) -> list[Job[Any]]:
+    def jobs(self) -> list[PassJob[Any]]:
         """Work of a pass over the gallery, whose results :meth:`take` needs."""
         return [job for each in self._lists.values() for job in each.jobs]
 

@@ -76,7 +76,7 @@ Taking = Generator[None, GalleryBlock | None, T_co]
 """Takes one block after the other, and None at the end; returns what it found."""
 
 
-class Job(Protocol[T_co]):
+class PassJob(Protocol[T_co]):
     """Work on the blocks of a gallery, of which several share a pass."""
 
     def begin(self) -> Taking[Any]:
@@ -86,7 +86,7 @@ class Job(Protocol[T_co]):
         """Join what was found in all parts."""
 
 
-def one_pass(blocks: Blocks, jobs: Sequence[Job[Any]]) -> list[Any]:
+def one_pass(blocks: Blocks, jobs: Sequence[PassJob[Any]]) -> list[Any]:
     """Do jobs in one pass over a gallery, and give their results in order."""
     if not jobs:
         return []
@@ -95,7 +95,7 @@ def one_pass(blocks: Blocks, jobs: Sequence[Job[Any]]) -> list[Any]:
     return [job.result(found) for job, found in zip(jobs, zip(*parts, strict=True), strict=True)]
 
 
-def _worked(jobs: Sequence[Job[Any]], blocks: Blocks) -> list[Any]:
+def _worked(jobs: Sequence[PassJob[Any]], blocks: Blocks) -> list[Any]:
     begun = [job.begin() for job in jobs]
     for each in begun:
         next(each)

@@ -20,7 +20,7 @@ Point = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Axis:
+class LineScale:
     """Numbers to places on a line."""
 
     low: float
@@ -71,7 +71,7 @@ def _rows(document: Document) -> list[dict[str, Any]]:
     """Strategies with the places of their score and its interval on a line of 160."""
     strategies = ordered(document)
     ends = [e for s in strategies for e in _span(s["score"])]
-    scale = Axis(min(ends), max(ends), 4, 156)
+    scale = LineScale(min(ends), max(ends), 4, 156)
     bounds = [
         (scale(s["score"]["value"]), name)
         for name in (KEEP, REEMBED)
@@ -137,9 +137,9 @@ def _curve(
 ) -> LineChart:  # fmt: skip
     xs = [p[0] for _, points in lines for p in points]
     ys = [y for _, points in lines for p in points for y in p[1:]] + [y for y, _ in bounds]
-    x, low, high = Axis(min(xs), max(xs), 38, 322), min(ys), max(ys)
+    x, low, high = LineScale(min(xs), max(xs), 38, 322), min(ys), max(ys)
     margin = 0.08 * max(high - low, 0.02)
-    y = Axis(low - margin, high + margin, 144, 18)
+    y = LineScale(low - margin, high + margin, 144, 18)
     drawn = []
     for name, points in lines:
         line = [(x(p[0]), y(p[1])) for p in points]
