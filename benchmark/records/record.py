@@ -372,8 +372,11 @@ class Record(Model):
         return self.model_dump(mode="json", by_alias=True)
 
     def result(self) -> dict[str, Any]:
-        """Plain values without what differs between two runs of the same work."""
-        return self.model_dump(mode="json", by_alias=True, exclude={"run", SEAL})
+        """Plain values without what differs between two runs of the same work.
+
+        ``details`` is the hash of a file that has their times.
+        """
+        return self.model_dump(mode="json", by_alias=True, exclude={"run", "details", SEAL})
 
 
 def record_path(root: Path, protocol: str, track: str, method: str, seed: int) -> Path:

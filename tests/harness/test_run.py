@@ -282,7 +282,7 @@ def test_what_is_not_as_it_was_written_is_told_and_made_anew(done) -> None:
     damages = {
         "its seal does not fit": lambda: path.write_text(json.dumps(value | {"scores": better})),
         "its seal is missing": lambda: path.write_text(json.dumps(value | {"seal": None})),
-        "unsealed (schema 3)": lambda: path.write_text(json.dumps(value | {"schema": 3})),
+        "got 3, of an earlier version": lambda: path.write_text(json.dumps(value | {"schema": 3})),
         "not valid JSON": lambda: path.write_text(text[:-9]),
         "missing, though": lambda: details_path(path).unlink(),
         "hashes differ": lambda: details_path(path).write_bytes(packed[:-1]),
@@ -351,9 +351,12 @@ def test_record_is_plain_json(done) -> None:
     folder, records = done
     path = records["bct"].path(folder / "runs")
     value = json.loads(path.read_text())
-    assert value["run"]["stages"]["train bct (seed 0)"]["seconds"] > 0
-    assert value["environment"]["torch"]
-    assert len(path.read_bytes()) < 64 * 1024
+    base = json.loads((path.parents[1] / f"base-{value['base']}.json").read_text())
+    assert base["environment"]["torch"]
+    whole = read_record(path)
+    assert whole.run.stages["train bct (seed 0)"].seconds > 0
+    assert whole.environment == base["environment"]
+    assert len(path.read_bytes()) < 12_000
 
 
 class Impatient(Reporter):
