@@ -130,7 +130,7 @@ class Pattern:
             raise ValueError(f"pattern: expected named groups, (?P<class>...), of {_some(FIELDS)}")
 
     def groups(self, names: Sequence[str]) -> list[dict[str, str] | None]:
-        """What the groups match of each name; ``None`` of one that does not match as a whole."""
+        """Matches of the groups in each name; ``None`` of one that does not match as a whole."""
         found = self._extracted(names).to_pylist()
         return [each and {key: value or "" for key, value in each.items()} for each in found]
 

@@ -1,4 +1,4 @@
-"""What a run puts into its records beside the scores: costs, details, provenance."""
+"""Parts of a run's records beside the scores: costs, details, provenance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def done(tmp_path_factory):
 
 
 def file_of(record, folder):
-    """Where a record lies; runs with settings lie apart."""
+    """Place of a record; runs with settings lie apart."""
     (path,) = (p for p in folder.rglob("seed-0.json") if p == record.path(p.parents[4]))
     return path
 
