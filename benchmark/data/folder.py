@@ -62,13 +62,13 @@ class Folder(FileDatasetReader):
         if self.items and self.pattern:
             raise ValueError("pattern: expected a table or a pattern, got both")
         if self.pattern:
-            listing.compiled(self.pattern)
+            listing.Pattern(self.pattern)
 
     def offers(self, root: Path | None) -> Offer:
         """Cameras, groups and the set ``seen``, where the table, names or folders have them."""
         plain = super().offers(root)
         if root is None:
-            fields = set(listing.compiled(self.pattern).groupindex) if self.pattern else set()
+            fields = set(listing.Pattern(self.pattern).fields) if self.pattern else set()
             has_seen = "part" in fields
         elif self.pattern or self._table(root) is not None:
             items = self._listing(data_root(root, self.name))

@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,45 +105,64 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise BenchError(f"{path}: expected a CSV table in UTF-8: {error}") from error
 
 
-def compiled(pattern: str) -> Any:
+class Pattern:
     """A regular expression for the names of files, matched in time that grows with their length.
 
-    RE2 has no backtracking, so no pattern of others is slow on any name.
-
-    Raises:
-        ValueError: If it is none, or has no group of :data:`FIELDS`, or others.
+    It is one of RE2, as Arrow has it, which has no backtracking: no pattern of others is slow on
+    any name.
     """
-    import re2
 
-    options = re2.Options()
-    options.log_errors = False
-    if len(pattern) > _LONGEST_PATTERN:
-        raise ValueError(f"pattern: expected at most {_LONGEST_PATTERN} letters")
-    try:
-        expression = re2.compile(pattern, options)
-    except (re2.error, UnicodeError) as error:
-        cause = error.args[0].decode() if isinstance(error, re2.error) else str(error)
-        raise ValueError(f"pattern: expected a regular expression of RE2: {cause}") from error
-    for name in expression.groupindex:
-        if name not in FIELDS:
-            raise ValueError(f"pattern: unknown group '{name}'{nearest(name, FIELDS)}")
-    if not expression.groupindex:
-        raise ValueError(f"pattern: expected named groups, (?P<class>...), of {_some(FIELDS)}")
-    return expression
+    def __init__(self, text: str) -> None:
+        """Check the pattern.
+
+        Raises:
+            ValueError: If it is none, or has no group of :data:`FIELDS`, or others.
+            BenchError: Without pyarrow.
+        """
+        if len(text) > _LONGEST_PATTERN:
+            raise ValueError(f"pattern: expected at most {_LONGEST_PATTERN} letters")
+        self.text = text
+        self.fields = tuple(field.name for field in self._extracted([]).type)
+        for name in self.fields:
+            if name not in FIELDS:
+                raise ValueError(f"pattern: unknown group '{name}'{nearest(name, FIELDS)}")
+        if not self.fields:
+            raise ValueError(f"pattern: expected named groups, (?P<class>...), of {_some(FIELDS)}")
+
+    def groups(self, names: Sequence[str]) -> list[dict[str, str] | None]:
+        """Matches of the groups in each name; ``None`` of one that does not match as a whole."""
+        found = self._extracted(names).to_pylist()
+        return [each and {key: value or "" for key, value in each.items()} for each in found]
+
+    def _extracted(self, names: Sequence[str]) -> Any:
+        try:
+            import pyarrow as pa
+            import pyarrow.compute as pc
+        except ModuleNotFoundError as error:
+            raise BenchError(
+                "data.pattern needs the package pyarrow: pip install 'compatbench[vectors]'"
+            ) from error
+        try:
+            return pc.extract_regex(pa.array(names, pa.string()), pattern=f"^(?:{self.text})$")
+        except (pa.ArrowInvalid, UnicodeError) as error:
+            cause = str(error).removeprefix("Invalid regular expression: ")
+            hint = ", write (?:...)" if "unnamed" in cause else ""
+            raise ValueError(
+                f"pattern: expected a regular expression of RE2: {cause:.200}{hint}"
+            ) from error
 
 
 def of_names(root: Path, pattern: str) -> list[Item]:
     """All images below a folder; of each its path from there says what the groups match."""
-    expression, found = compiled(pattern), {}
-    for path in _images_below(root):
-        name = path.relative_to(root).as_posix()
-        try:
-            match = expression.fullmatch(name)
-        except UnicodeEncodeError as error:
-            raise BenchError(f"{path}: expected a name in UTF-8") from error
-        if match is None:
+    paths = list(_images_below(root))
+    names = [path.relative_to(root).as_posix() for path in paths]
+    for path, name in zip(paths, names, strict=True):
+        if not name.isprintable() and name.encode("utf-8", "ignore").decode() != name:
+            raise BenchError(f"{path}: expected a name in UTF-8")
+    found = {}
+    for path, groups in zip(paths, Pattern(pattern).groups(names), strict=True):
+        if groups is None:
             raise BenchError(f"{path}: expected a path that data.pattern matches: '{pattern:.200}'")
-        groups = {key: value or "" for key, value in match.groupdict().items()}
         found[path] = _checked(str(path), groups)
     return _placed(root, found)
 

@@ -18,7 +18,7 @@ DETAILS = "details.gz"
 Inputs = Mapping[str, Path]
 """Role -> folder of a stage's output."""
 Stored = tuple[NDArray[np.float32], NDArray[np.float32] | None]
-"""What a gallery keeps: embeddings and side-information of all items."""
+"""Vectors of a gallery: embeddings and side-information of all items."""
 
 
 def load_vectors(folder: Path) -> NDArray[np.float32]:
@@ -28,11 +28,11 @@ def load_vectors(folder: Path) -> NDArray[np.float32]:
 
 
 def n_generations(inputs: Iterable[str]) -> int:
-    """How many generations an evaluation has embeddings of."""
+    """Number of generations that an evaluation has embeddings of."""
     return sum(role.startswith("vectors") for role in inputs)
 
 
 def load_stored(inputs: Inputs, i: int) -> Stored:
-    """What a gallery of generation ``i`` keeps; its embeddings are also its queries."""
+    """Vectors of a gallery of generation ``i``; its embeddings are also its queries."""
     side = inputs.get(f"side{i}")
     return load_vectors(inputs[f"vectors{i}"]), None if side is None else load_vectors(side)

@@ -133,7 +133,7 @@ class Estimates:
 
 
 def _nearest(unit: Unit, title: str) -> list[Level]:
-    """Where a stage's time is looked for, the best place first."""
+    """Keys by which a stage's time is looked for, the best first."""
     levels = _levels(unit.protocol, unit.track, title)
     return [(fit, *each) for part in (levels[:3], levels[3:]) for fit in _FITS for each in part]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmark.harness.core_board import CoreBoard, State, UnitStatus
 
 _AGAIN: tuple[State, ...] = ("not clean", "threads", "of another old model")
-"""What ``--existing skip`` would take for the same work."""
+"""States that ``--existing skip`` would take for the same work."""
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 Runner = Callable[[Sequence[str], Mapping[str, str]], int]
 """Carries out ``bench`` with some words and an environment; returns its exit code."""

@@ -47,11 +47,11 @@ class Board(Model):
     methods: str
     """A list of the file, or ``every``, which a list may name, too."""
     set: Mapping[str, Setting] = {}
-    """What is changed, as ``--set`` names it: a study, whose records count on no board."""
+    """Changes as ``--set`` names them: a study, whose records count on no board."""
 
 
 class CoreBoard(Model):
-    """What ``results/core.yaml`` holds."""
+    """Content of ``results/core.yaml``."""
 
     precision: Precision
     threads: int = Field(ge=1, le=1024)
@@ -100,7 +100,7 @@ def _built_in() -> list[str]:
 
 
 class Unit(NamedTuple):
-    """What one command computes: methods that share an old and a new model."""
+    """Work of one command: methods that share an old and a new model."""
 
     protocol: str
     track: str
@@ -110,7 +110,7 @@ class Unit(NamedTuple):
 
     @property
     def place(self) -> tuple[object, ...]:
-        """What no two units of a board have in common."""
+        """Identity of a unit on its board."""
         return self.protocol, self.track, self.seed, frozenset(self.changes)
 
     @property
@@ -154,7 +154,7 @@ def read_core_board(path: Path | None = None) -> CoreBoard:
 def unit_statuses(
     board: CoreBoard, results: Path, roots: Mapping[str, Path]
 ) -> Iterator[UnitStatus]:
-    """What is there of each unit below a folder of results; loads neither torch nor any method.
+    """Records of each unit below a folder of results; loads neither torch nor any method.
 
     Args:
         board: What is wanted.
@@ -175,7 +175,7 @@ def unit_statuses(
 
 
 def unit_request(unit: Unit, roots: Mapping[str, Path]) -> Request:
-    """What a unit asks for; its data need not be here."""
+    """Request of a unit; its data need not be here."""
     return make_request(
         unit.methods, unit.protocol, unit.track, data_root=roots.get(unit.track),
         seeds=[unit.seed], without_data=True, settings=dict(unit.changes),
@@ -223,7 +223,7 @@ def _state(record: Record, request: Request, key: str | None, board: CoreBoard) 
 
 
 def _of_this_code(record: Record, request: Request) -> bool:
-    """Whether versions and the adapter's code are today's, where the data is not here."""
+    """Tell a record of today's versions and adapter, where the data is not here."""
     setup, adapter = request.setup, record.adapter
     versions = (record.protocol_version, record.track_version, record.training)
     return versions == (setup.protocol.version, setup.track.version, TRAINING) and (

@@ -1,4 +1,4 @@
-"""What a method costs a deployment: parameters, multiply-adds, bytes an item."""
+"""Costs of a method for a deployment: parameters, multiply-adds, bytes an item."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -34,7 +34,7 @@ def cost(result: Result, metas: Mapping[str, Any], store: Store) -> Cost:
 
 
 def _at_query_time(result: Result) -> dict[str, int]:
-    """What a query costs beyond one model run and one index; nothing where that is all."""
+    """Cost of a query beyond one model run and one index; nothing if that is all."""
     method = registry.method(result.label, result.config)
     usual = {"model_runs": 1, "indexes": 1, "new_embeddings": 0}
     declared = {name: getattr(method, name) for name in usual}
@@ -85,7 +85,7 @@ def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str
 
 
 def _keeps_both(path: Path) -> bool:
-    """Whether an update keeps a whole index of new vectors beside the old one."""
+    """Tell an update that keeps a whole index of new vectors beside the old one."""
     if not path.exists():
         return False
     merge = load_module(path)
@@ -113,7 +113,7 @@ def _of_image(path: Path, shape: tuple[int, ...]) -> int:
 
 
 def multiply_adds(module: nn.Module, *inputs: Any) -> tuple[int, Any]:
-    """How many products of numbers a module sums, and its output.
+    """Number of products that a module sums, and its output.
 
     Counted are convolutions and matrix products, as torch counts them (two operations each);
     what is done element by element is left out.

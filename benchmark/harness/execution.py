@@ -40,7 +40,7 @@ class Reporter:
 
 @dataclass(frozen=True)
 class Compute:
-    """Where stages run.
+    """Place where stages run.
 
     Attributes:
         accelerator: ``auto``, ``cpu``, ``cuda`` or ``mps``.

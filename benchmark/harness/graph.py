@@ -65,7 +65,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Result:
-    """What a plan gives for one method and one seed."""
+    """Outcome of a plan for one method and one seed."""
 
     label: str  # bct or bct:distill
     seed: int
@@ -108,7 +108,7 @@ def unique_stages(*ends: Stage | None) -> list[Stage]:
 
 
 def data_source(setup: Setup, data_root: Root) -> Mapping[str, Any]:
-    """What determines the data; without them what is declared, for plans that are only read."""
+    """Facts that determine the data; without them those declared, for plans that are only read."""
     track = setup.track
     if track.needs_root and data_root is None:
         return {"declared": dict(track.facts)}

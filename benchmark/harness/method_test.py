@@ -49,7 +49,7 @@ def run_test(path: Path) -> int:
 
 
 def _asserts(path: Path) -> bool:
-    """Whether there is a test with an assertion in the file, or a call of one."""
+    """Tell a file that has a test with an assertion, or a call of one."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:

@@ -38,7 +38,7 @@ def items_shown(stored: Sequence[StoredRecord]) -> dict[str, tuple[StoredRecord,
 
 
 def may_be_passed_on(record: StoredRecord) -> bool:
-    """Whether the licence of a record's dataset lets its pictures be committed."""
+    """Tell a dataset whose licence lets its pictures be committed."""
     return _reader(record).pictures
 
 

@@ -98,7 +98,7 @@ class _Layout:
         )  # fmt: skip
 
     def _refusal(self, method: MethodDeclaration) -> str | None:
-        """Why a method is not applicable here."""
+        """Reason that a method is not applicable here."""
         protocol = self.setup.protocol
         if "old_head" in method.needs and protocol.old_head == "discarded":
             return f"needs the old classifier, which protocol {protocol.id} discards"
@@ -117,12 +117,12 @@ class _Layout:
         return next((reason for reason in reasons if reason is not None), None)
 
     def _where(self, i: int | None = None) -> dict[str, str]:
-        """What an error about a generation's data, or about the evaluation, names first."""
+        """Place that an error about a generation's data, or about the evaluation, names first."""
         place = "evaluation" if i is None else f"generations[{i}] '{self.names[i]}'"
         return {"where": f"{self.setup.protocol.family}.yaml: {place}"}
 
     def _ahead(self) -> list[dict[str, Any]]:
-        """What the data must have for all generations, to be checked before one is trained."""
+        """Demands of all generations on the data, to be checked before one is trained."""
         splits = [self._where(i) | {"split": self.setup.split(i)} for i in range(self.n)]
         return [*splits, self._where() | {"part": self.setup.part} | self.setup.narrowing()]
 

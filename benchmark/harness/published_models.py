@@ -40,7 +40,7 @@ class PublishedFile(Model):
 
 
 class TrainingFacts(Model):
-    """What a training says of what it gave."""
+    """Facts of a training about its outcome."""
 
     checkpoint: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
     parameters: NotNegative
@@ -71,11 +71,11 @@ class PublishedModel(Model):
 
 
 class Index(Model):
-    """What ``index.json`` holds."""
+    """Content of ``index.json``."""
 
     format: Literal[1] = 1
     address: Annotated[str, Field(pattern=r"^(https?://.+/)?$")] = ""
-    """Where files that are not in the folder are fetched from, ``<address><sha256>.safetensors``;
+    """Address of files that are not in the folder, ``<address><sha256>.safetensors``;
     empty: models without their files are trained."""
     models: Mapping[StageName, PublishedModel]
     """By the name of the stage that trains it."""
@@ -130,7 +130,7 @@ class Published:
 
 
 def path_of(folder: Path, sha256: str) -> Path:
-    """Where a file of a published model lies."""
+    """Place of a file of a published model."""
     return folder / f"{sha256}.safetensors"
 
 

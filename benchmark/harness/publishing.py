@@ -46,7 +46,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Publication:
-    """What was written, and what is still missing."""
+    """Models that were written, and those still missing."""
 
     index: Index
     folder: Path
@@ -168,7 +168,7 @@ def _kept(stores: Iterable[Path], hashes: set[str], say: Say) -> Kept:
 
 
 def _model(want: Wanted, kept: Kept, before: PublishedModel | None) -> PublishedModel | None:
-    """What the index says of a model; ``None`` if neither a store nor an earlier index has it."""
+    """Entry of a model; ``None`` if neither a store nor an earlier index has it."""
     if want.checkpoint not in kept:
         same = before is not None and before.facts.checkpoint == want.checkpoint
         return before if same else None

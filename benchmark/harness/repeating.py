@@ -41,7 +41,7 @@ class Repetition:
 
     @property
     def bit_for_bit(self) -> bool:
-        """Whether everything but times, the machine and the details is the same."""
+        """True if everything but times, the machine and the details is the same."""
         first, again = (
             {k: v for k, v in each.result().items() if k not in _ELSEWHERE}
             for each in (self.record, self.again)
@@ -50,7 +50,7 @@ class Repetition:
 
     @property
     def same_kind(self) -> bool:
-        """Whether both machines are of one kind: processor, system, precision, device."""
+        """True if both machines are of one kind: processor, system, precision, device."""
         both = (self.record, self.again)
         names = (*_KIND, _IF_KNOWN) if all(_IF_KNOWN in r.environment for r in both) else _KIND
         kinds = [([r.environment.get(name) for name in names], devices(r)) for r in both]
@@ -58,7 +58,7 @@ class Repetition:
 
     @property
     def same_machine(self) -> bool:
-        """Whether all that is known of machine, threads and packages is the same."""
+        """True if all that is known of machine, threads and packages is the same."""
         return self.same_kind and self.record.environment == self.again.environment
 
     @property
@@ -186,7 +186,7 @@ def _compute(record: Record) -> Compute:
 def request_of(
     record: Record, data_root: Path | None = None, without_data: bool = False
 ) -> Request:
-    """What a run of a record's work is asked for.
+    """Request for a run of a record's work.
 
     Raises:
         BenchError: If protocol, track or method are not known here.

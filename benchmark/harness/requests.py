@@ -1,4 +1,4 @@
-"""What a run is to compute: names and values checked, nothing computed yet."""
+"""Requests of runs: names and values checked, nothing computed yet."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ class Request:
     precision: Precision = "recipe"  # of all trainings
 
     def folder(self, out: Path) -> Path:
-        """Where records go: runs of a changed track lie apart from those that may be ranked."""
+        """Folder of records: runs of a changed track lie apart from those that may be ranked."""
         return out / "changed" / digest(self.setup.changed)[:8] if self.setup.changed else out
 
     def paths(self, out: Path) -> dict[Key, Path]:

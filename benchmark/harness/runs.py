@@ -93,7 +93,7 @@ def _stored_records(request: Request, out: Path, existing: Existing, reporter: R
 
 
 def _precise(record: Record, request: Request) -> bool:
-    """Whether a record's trainings have the precision that is asked for, if one is."""
+    """Tell a record whose trainings have the precision that is asked for, if one is."""
     return request.precision in ("recipe", record.environment.get("precision"))
 
 

@@ -57,7 +57,7 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Context:
-    """What a stage needs besides its parameters and inputs; none of it changes the output."""
+    """Surroundings of a stage besides parameters and inputs; none of it changes the output."""
 
     out: Path  # folder to write into
     checkpoints: Path  # folder where a killed run may have left checkpoints; all ranks share it
@@ -215,7 +215,7 @@ def evaluate(params: Params, inputs: Inputs, context: Context) -> Facts:
 
 
 def _engine(device: Device) -> str:
-    """Where scores are computed: on a GPU with the run, else exactly, on the CPU."""
+    """Device of scores: a GPU with the run, else exactly, on the CPU."""
     chosen = torch_device(device)
     return str(chosen) if chosen.type == "cuda" else CPU
 

@@ -43,7 +43,7 @@ class StoredFile(Model):
 
 
 class _Meta(Model):
-    """What a stage says of itself."""
+    """Facts of a stage about itself."""
 
     name: str
     title: str
@@ -88,11 +88,11 @@ class Store:
         return self.root / "stages" / name
 
     def has(self, name: str) -> bool:
-        """Whether the stage is finished; :meth:`damage` says whether it is whole."""
+        """Tell a finished stage; :meth:`damage` says whether it is whole."""
         return (self.path(name) / META).is_file()
 
     def meta(self, name: str) -> dict[str, Any]:
-        """What the stage said of itself: ``title``, ``kind``, ``facts``, ``run``, ``files``.
+        """Facts of the stage about itself: ``title``, ``kind``, ``facts``, ``run``, ``files``.
 
         Raises:
             BenchError: If the file is damaged, or that of another stage.
@@ -105,7 +105,7 @@ class Store:
         return value
 
     def damage(self, name: str) -> str | None:
-        """What is wrong with a finished stage, in words; ``None`` if it is as it was written.
+        """Damage of a finished stage, in words; ``None`` if it is as it was written.
 
         Every file is read: this takes as long as the disk, or SHA-256, takes.
         """
@@ -213,7 +213,7 @@ class Store:
         return gone
 
     def _within(self, parent: str) -> list[Path]:
-        """What lies in a folder of the store; links lead elsewhere and are passed over."""
+        """Entries of a folder of the store; links lead elsewhere and are passed over."""
         folder = self.root / parent
         return sorted(folder.iterdir()) if _is(folder, stat.S_ISDIR) else []
 
@@ -251,7 +251,7 @@ def _walk(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _is(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Whether a path is of a kind of :mod:`stat`, itself and not by a link."""
+    """Tell a path of a kind of :mod:`stat`, itself and not by a link."""
     try:
         return kind(path.lstat().st_mode)
     except OSError:

@@ -31,15 +31,15 @@ VERIFIED = (
     "Every protocol has seeds 0 to 2, on unmodified tracks, from a clean commit.",
     "`bench validate` finds nothing in its records, which it takes for new ones.",
 )
-"""What ``bench submit`` verifies; the templates of issues and pull requests end in the same."""
+"""Checks of ``bench submit``; the templates of issues and pull requests end in the same."""
 UNTESTED = tuple(line for line in VERIFIED if line != TESTED)
-"""What it verifies of a method of another package, whose test lies elsewhere."""
+"""Checks of a method of another package, whose test lies elsewhere."""
 PROMISED = (
     "`tests/methods/test_NAME.py` compares the method with its paper's equation, written apart.",
     "Settings were chosen on training classes, never on evaluation queries.",
     "The method may be published under this repository's licence.",
 )
-"""What no command can verify."""
+"""Points that no command can verify."""
 _LIKE_THE_BOARD = f"--seeds {SEEDS[0]}-{SEEDS[-1]} --precision 32-true"
 """In another precision there is no published old model, and no rank beside the core board's."""
 Step = Callable[[str], object]
@@ -47,7 +47,7 @@ Step = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Submission:
-    """What ``bench submit`` has gathered.
+    """Findings of ``bench submit``.
 
     Attributes:
         file: The adapter.
@@ -63,7 +63,7 @@ class Submission:
 
 
 def other_than_today(record: Record) -> Iterator[str]:
-    """Why a new record is not what this code would compute; nothing where that takes the data."""
+    """Reason that a new record is not what this code would compute; none if that takes the data."""
     yield from _not_published(record)
     try:
         request = request_of(record, without_data=True)
@@ -110,7 +110,7 @@ def gather(name: str, results: Path, step: Step = lambda line: None) -> Submissi
 
 
 def _faults(file: MethodFile, step: Step) -> Iterator[str]:
-    """What is wrong with the adapter, its test, and the checkout."""
+    """Faults of the adapter, its test, and the checkout."""
     try:
         for line in check_method(file.id, "open-class"):
             step(line)
@@ -132,7 +132,7 @@ def _faults(file: MethodFile, step: Step) -> Iterator[str]:
 
 
 def test_file(file: MethodFile) -> Path | None:
-    """Where the test of a method of this checkout lies; ``None`` of other packages' methods."""
+    """Place of the test of a method of this checkout; ``None`` of other packages' methods."""
     if file.module.partition(".")[0] != "methods":
         return None
     return file.path.parents[1] / "tests" / "methods" / f"test_{file.path.stem}.py"

@@ -37,7 +37,7 @@ class Timer:
         self.calibrated = self.cpu
 
     def _before(self) -> dict[str, Any]:
-        """What killed attempts took; nothing if that is damaged, as they are then repeated."""
+        """Time of killed attempts; none if that is damaged, as they are then repeated."""
         if not self.path.exists():
             return {}
         try:

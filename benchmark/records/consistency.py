@@ -1,4 +1,4 @@
-"""What a record says twice must be the same: bounds, verdicts, curves, details."""
+"""Contradictions within a record: bounds, verdicts, curves, details."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +20,7 @@ Scores = Mapping[str, float | None]
 
 
 def contradictions(record: Record, details: Details | None) -> Iterator[str]:
-    """What is missing in a finished record, or says one thing here and another there.
+    """Gaps and contradictions of a finished record.
 
     Args:
         record: One of status ``done``.
@@ -68,13 +68,13 @@ def _missing(record: Record) -> Iterator[str]:
 
 
 def _merged(record: Record, case: str) -> bool:
-    """Whether a case ranks two lists: of both indexes, or rescored by the new model."""
+    """Tell a case that ranks two lists: of both indexes, or rescored by the new model."""
     query, _, gallery = case.partition("/")
     return "+" in case or (bool(record.cost.new_embeddings) and query != gallery)
 
 
 def _swapped(case: str, names: Sequence[str]) -> bool:
-    """Whether queries of a case are of an older model than its gallery."""
+    """Tell a case whose queries are of an older model than its gallery."""
     query, _, gallery = case.partition(" ")[0].replace("'", "").partition("/")
     return query in names and gallery in names and names.index(query) < names.index(gallery)
 
@@ -139,7 +139,7 @@ def _of_bounds(record: Record) -> Iterator[str]:
 
 
 def _own_first(record: Record) -> bool:
-    """Whether the method trains the first generation its own way."""
+    """Tell a method that trains the first generation its own way."""
     return any(title.startswith(f"train {record.method} {next(iter(record.models))} ")
                for title in record.checkpoints)  # fmt: skip
 
@@ -159,7 +159,7 @@ def _of_backfilling(record: Record) -> Iterator[str]:
 
 
 def _apart(score: float, results: QueryResults) -> str | None:
-    """Why a score is not the mean of its queries' values; ``None`` if it is.
+    """Reason that a score is not the mean of its queries' values; ``None`` if it is.
 
     Values in steps are rounded at random, and of many queries some are kept: six deviations are
     allowed then, beyond which chance explains nothing. Of rare hits none may be among those kept,

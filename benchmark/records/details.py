@@ -112,7 +112,7 @@ class Nearest:
 
 @dataclass(frozen=True)
 class Details:
-    """What a details file holds; ``picture`` as in MixBCT appendix B.2, a class and its nearest."""
+    """Content of a details file; ``picture`` as in MixBCT appendix B.2, a class and its nearest."""
 
     results: Mapping[CaseMetric, QueryResults] = field(default_factory=dict)
     picture: Picture | None = None
@@ -122,7 +122,7 @@ class Details:
 
 
 class Column(Model):
-    """Where the values of a case and metric lie."""
+    """Place of the values of a case and metric."""
 
     case: str
     metric: str
@@ -178,13 +178,13 @@ _KINDS: Mapping[str, np.dtype[Any]] = {
 
 
 def kept_rows(n_queries: int, n: int) -> Ints:
-    """Which queries are kept where not all are: with fewer, a part of those kept with more."""
+    """Rows of the queries that are kept, if not all are: of fewer, a part of those of more."""
     drawn = np.random.default_rng([0, n_queries]).permutation(n_queries)[:n]
     return np.sort(drawn).astype(np.int64)
 
 
 def details_base_path(record: Path, name: str) -> Path:
-    """Where the base of a record's details lies: in the folder of its board."""
+    """Place of the base of a record's details: in the folder of its board."""
     return record.parent.parent / f"base-{name}.details.xz"
 
 
@@ -298,7 +298,7 @@ def _metadata(path: Path, raw: bytes) -> Mapping[str, str]:
 
 
 def unpacked(path: Path, packed: bytes, whole: bool = True) -> bytes:
-    """What xz or gzip unpacks; where not the ``whole``, up to the end of the header.
+    """Unpack xz or gzip; if not the ``whole``, up to the end of the header.
 
     Raises:
         BenchError: If it is neither, not one file, or unpacks to more than any of ours.

@@ -63,7 +63,7 @@ def checked(beside: Path, expected: str) -> bytes:
 
 
 def read_kept(path: Path, digest: object) -> dict[str, Any]:
-    """What the details file keeps of the record at ``path``; nothing where it does not fit.
+    """Parts of the record at ``path`` that its details file keeps; none where it does not fit.
 
     Raises:
         BenchError: If it fits, and is damaged all the same.

@@ -24,7 +24,7 @@ from benchmark.records.details import Column, Details, QueryResults
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 2**20}]
 _LEVELS = (255, 63, 15)
 _HOPELESS = 1.5
-"""What compresses quickly to so many times the limit is not tried slowly, which gains far less."""
+"""Times the limit of a quick compression above which none is tried slowly, which gains far less."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _plain(details: Details, levels: int, base: Base | None, record: str | None)
 
 
 def _is_known(base: Base, column: Column, mark: bytes, array: bytes) -> bool:
-    """Whether the base has the same values of the same queries."""
+    """Tell a column that the base has with the same values of the same queries."""
     found = base.columns.get((column.case, column.metric))
     if found is None:
         return False

@@ -158,7 +158,7 @@ def _read_all(
 
 
 def _paths(root: Path) -> Iterator[Path]:
-    """What is named as a record, below a folder; folders that cannot be listed have nothing."""
+    """Files named as records below a folder; folders that cannot be listed have none."""
     folders, n = [str(root)], 0
     while folders:
         with suppress(OSError), os.scandir(folders.pop()) as entries:

@@ -49,7 +49,7 @@ def base_name(base: Values) -> str:
 
 
 def base_path(record: Path, name: str) -> Path:
-    """Where the base of a record at ``record`` lies: in the folder of its board."""
+    """Place of a record's base: in the folder of its board."""
     return record.parent.parent / f"base-{name}.json"
 
 
@@ -141,7 +141,7 @@ def read_base(path: Path) -> Values:
 
 
 def changed_at(path: Path) -> int:
-    """When a base was written, in nanoseconds, by which what was read of it is known.
+    """Time at which a base was written, in nanoseconds.
 
     Raises:
         BenchError: If it is not there.

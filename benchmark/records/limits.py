@@ -41,7 +41,7 @@ def parse_json(text: bytes, where: str | Path) -> Any:
 
 
 def _is_plain(document: Any) -> bool:
-    """Whether nothing in a document is wrong, told of all its values at once.
+    """Tell of all values at once that nothing in a document is wrong.
 
     A site reads thousands of documents; where it is False, :func:`_check` says what is wrong, if
     anything is.
@@ -102,7 +102,7 @@ def _check(document: Any, where: str) -> None:
 
 
 def _wrong(value: Any) -> str:
-    """What is expected of a text or a number that is out of range; else nothing."""
+    """Expected form of a text or a number that is out of range; else nothing."""
     if isinstance(value, str):
         if len(value) > LONGEST_TEXT:
             return f"expected at most {LONGEST_TEXT} characters"

@@ -3,7 +3,7 @@
 from benchmark.records.record import Record
 
 MODEL, TEXT_MODELS = "model", "text and image models"
-"""What a generation is, in titles of stages."""
+"""Kind of a generation, in titles of stages."""
 
 
 def first_title(generation: str, seed: int, models: str = MODEL) -> str:

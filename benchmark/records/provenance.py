@@ -1,4 +1,4 @@
-"""Where numbers come from: versions, commit, machine."""
+"""Provenance of numbers: versions, commit, machine."""
 
 import os
 import platform
@@ -57,7 +57,7 @@ def hardware() -> dict[str, str]:
 
 
 def processor(cpuinfo: str) -> dict[str, str]:
-    """What Linux says of the first processor: ``cpu`` and ``instructions``, where it names them.
+    """Facts of Linux about the first processor: ``cpu`` and ``instructions``, if it names them.
 
     ``instructions`` are the widest vectors that it computes with: libraries sum in another order
     with each, which changes the last bits of each step of a training, and so its end.

@@ -53,13 +53,13 @@ Decimal = Annotated[
 
 
 class Paper(Model):
-    """Where numbers come from."""
+    """Origin of the numbers."""
 
     title: Given
     authors: Given
     venue: Given
     caveats: tuple[Given, ...]
-    """What a reader of all its numbers must know; single ones have notes."""
+    """Notes on all its numbers; single ones have their own."""
 
 
 class Number(Model):
@@ -70,7 +70,7 @@ class Number(Model):
     protocol: Given
     """The setting that is closest; the details are in ``variant`` and ``note``."""
     dataset: Given
-    """What it was evaluated on."""
+    """Data that it was evaluated on."""
     method: Given
     """Our method where there is one."""
     variant: Text

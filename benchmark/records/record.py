@@ -61,7 +61,7 @@ Span = Annotated[tuple[float, float], AfterValidator(_span)]
 
 
 class Cost(Model):
-    """What a method costs a deployment."""
+    """Costs of a method for a deployment."""
 
     parameters: NotNegative | None = None
     """Parameters of the new model."""
@@ -190,7 +190,7 @@ class BackfillScores(Model):
     """Name of the generation that is replaced."""
     new: str
     reason: str | None = None
-    """Why nothing can be compared."""
+    """Reason that nothing can be compared."""
     points: int = 0
     """Of each curve."""
     every: int = 0
@@ -215,13 +215,13 @@ class AdapterVersion(Model):
 
     module: str
     package: str
-    """What it comes with."""
+    """Distribution that it comes with."""
     source: str
     """Hash of its code, comments and docstrings apart."""
 
 
 class Parameters(Model):
-    """What else the protocol and the track fix: splits, tasks, dataset, rates."""
+    """Other rules of protocol and track: splits, tasks, dataset, rates."""
 
     protocol: ProtocolRules
     track: TrackRules
@@ -249,11 +249,11 @@ class StageRun(Model):
     calibration_cpu_seconds: Amount | None = None
     """Of the calibration workload while the stage ran."""
     published: bool | None = None
-    """Whether the model was taken from the published ones; the rest is then of its training."""
+    """True if the model was taken from the published ones; the rest is then of its training."""
 
 
 class Run(Model):
-    """What differs between two runs of the same work."""
+    """Differences between two runs of the same work."""
 
     finished: str | None = None
     code: CodeVersion = CodeVersion()
@@ -296,7 +296,7 @@ class Record(Model):
     """``--set`` changes of the track; empty for results that may be ranked."""
     status: Literal["done", "not-applicable"]
     reason: str | None = None
-    """Why the method is not applicable."""
+    """Reason that the method is not applicable."""
     scores: Mapping[str, Scores] = {}
     """Case -> metric -> value in [0, 1]; null where it is undefined."""
     intervals: Mapping[str, Mapping[MetricKey, Span | None]] = {}
@@ -309,7 +309,7 @@ class Record(Model):
     bounds: Mapping[str, Scores]
     """``lower``, ``upper`` and, if trained, ``upper-all`` -> metric -> value."""
     upper: str
-    """Which of the bounds the update gain uses."""
+    """Name of the bound that the update gain uses."""
     compatible: Mapping[str, bool | None]
     """Metric -> new/old > old/old (BCT eq. 2)."""
     not_hurting: Mapping[str, bool | None]
@@ -321,7 +321,7 @@ class Record(Model):
     models: Mapping[str, ModelSpec]
     """Generation -> its model."""
     recipe: Recipe
-    """How everything was trained."""
+    """Recipe of all trainings."""
     curves: Mapping[str, Mapping[str, Curve]] = {}
     """Training curves of the method's own stages, by title of the stage and name."""
     cost: Cost = Cost()
@@ -330,7 +330,7 @@ class Record(Model):
     environment: Mapping[str, str]
     """Versions of packages, the machine, threads and precision."""
     run: Run = Run()
-    """What differs between two runs of the same work."""
+    """Differences between two runs of the same work."""
     backfilling: BackfillScores | None = None
     """Null where the protocol has no such task."""
     side: SideInformation | None = None
@@ -364,7 +364,7 @@ class Record(Model):
         return {} if self.backfilling is None else self.backfilling.orders
 
     def path(self, root: Path) -> Path:
-        """Where the record belongs below ``root``."""
+        """Place of the record below ``root``."""
         return record_path(root, self.protocol, self.track, self.method, self.seed)
 
     def as_json(self) -> dict[str, Any]:
@@ -372,8 +372,11 @@ class Record(Model):
         return self.model_dump(mode="json", by_alias=True)
 
     def result(self) -> dict[str, Any]:
-        """Plain values without what differs between two runs of the same work."""
-        return self.model_dump(mode="json", by_alias=True, exclude={"run", SEAL})
+        """Plain values without what differs between two runs of the same work.
+
+        ``details`` is the hash of a file that has their times.
+        """
+        return self.model_dump(mode="json", by_alias=True, exclude={"run", "details", SEAL})
 
 
 def record_path(root: Path, protocol: str, track: str, method: str, seed: int) -> Path:
@@ -383,7 +386,7 @@ def record_path(root: Path, protocol: str, track: str, method: str, seed: int) -
 
 
 def json_schema() -> dict[str, Any]:
-    """What ``bench schema`` prints: types, limits, and in words what each field holds."""
+    """Schema that ``bench schema`` prints: types, limits, each field in words."""
     return Record.model_json_schema(by_alias=True) | {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"CompatBench record, schema {SCHEMA}",

@@ -41,7 +41,7 @@ More = Callable[[Record], Iterable[str]]
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a file."""
+    """Fault of a file."""
 
     file: str
     reason: str
@@ -52,7 +52,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Validation:
-    """What was looked at, and what is wrong."""
+    """Files that were looked at, and their faults."""
 
     root: Path
     records: tuple[Path, ...]  # all of them, below the root
@@ -123,7 +123,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _look_at(path: Path, earlier: Path | None, more: More) -> Iterator[str]:
-    """What is wrong with a file; with ``earlier``, where it was or would have been, it is new."""
+    """Faults of a file; with ``earlier``, where it was or would have been, it is new."""
     _check_regular(path)
     if not _RECORD.fullmatch(path.name):
         yield from _beside(path)
@@ -139,7 +139,7 @@ def _look_at(path: Path, earlier: Path | None, more: More) -> Iterator[str]:
 
 
 def _as_before(path: Path) -> Iterator[str]:
-    """What is wrong with a file that was there already: it was looked at when it came."""
+    """Faults of a file that was there already: it was looked at when it came."""
     if not _RECORD.fullmatch(path.name):
         yield from _beside(path)
         return

@@ -1,4 +1,4 @@
-"""What the scores of a record come to: compatible, not hurting, gain."""
+"""Verdicts of a record's scores: compatible, not hurting, gain."""
 
 from collections.abc import Mapping
 from typing import Any

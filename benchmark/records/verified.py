@@ -23,7 +23,7 @@ Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
 class Verification(Model):
-    """What a badge says."""
+    """Content of a badge."""
 
     format: Literal[1] = 1
     record: str
@@ -32,7 +32,7 @@ class Verification(Model):
     machine: Mapping[str, str]
     """Of the training again: processor, cores, threads, precision, packages."""
     bit_for_bit: bool
-    """Whether every number is the same, not just near."""
+    """True if every number is the same, not just near."""
     points: float = Field(ge=0, le=TOLERANCE)
     """The largest difference of a score."""
     code: CodeVersion = CodeVersion()

@@ -78,7 +78,7 @@ class Backfilling(GalleryTask):
 
 
 class _Run:
-    """What all orders of one update share."""
+    """Parts that all orders of one update share."""
 
     def __init__(self, state: BackfillState, items: Evaluation, options: Options) -> None:
         q, g = items.query, items.gallery

@@ -27,7 +27,7 @@ Options = Mapping[str, Any]
 
 CLASSES, IDENTITIES = "classes", "identities"
 PEOPLE = "identities, impostors among them"
-"""What an interval is over: drawn with all their queries or pairs. With ``PEOPLE`` the threshold is
+"""Units of an interval, drawn with all their queries or pairs. With ``PEOPLE`` the threshold is
 found anew in each draw."""
 
 

@@ -117,6 +117,6 @@ def _listed_pairs(query: Embeddings, gallery: Embeddings, items: Evaluation) -> 
 
 
 def _numbered(subject: Ints, owner: Ints) -> tuple[int, tuple[Ints, Ints]]:
-    """How many identities there are, and both columns as numbers from 0 on."""
+    """Number of identities, and both columns as numbers from 0 on."""
     names, codes = np.unique(np.concatenate([subject, owner]), return_inverse=True)
     return len(names), (codes[: len(subject)], codes[len(subject) :])

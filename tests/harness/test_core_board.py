@@ -209,7 +209,7 @@ def test_a_track_whose_data_is_not_here(board_file, put, tmp_path) -> None:
 
 
 def test_a_study_has_records_of_its_own(board_file, tmp_path) -> None:
-    """What is changed stands in the command, in the table and in the folder of the records."""
+    """Changes stand in the command, in the table and in the folder of the records."""
 
     def study(**more):
         return {"track": "toy", "protocols": ["open-class"], "methods": "few", **more}
@@ -283,7 +283,7 @@ def test_refused(board_file, changes, message) -> None:
 
 
 def test_boards_of_one_place_are_one_unit(board_file) -> None:
-    """What a second board adds is not lost."""
+    """Methods that a second board adds are not lost."""
     lists = {"few": ["bct", "independent"], "more": ["bct", "l2"]}
     boards = [
         {"track": "toy", "protocols": ["open-class"], "methods": name} for name in ("few", "more")
@@ -370,7 +370,7 @@ def test_what_cannot_be_planned_is_unknown(board_file, tmp_path) -> None:
 
 
 def test_commands(board_file, put, tmp_path) -> None:
-    """What ``skip`` would take for the same work is computed anew."""
+    """Records that ``skip`` would take for the same work are computed anew."""
     board = read_core_board(board_file())
     put("independent")
     put("bct", environment={"threads": "4"})

@@ -1,18 +1,18 @@
-"""What a run puts into its records beside the scores: costs, details, provenance."""
+"""Parts of a run's records beside the scores: costs, details, provenance."""
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
+import pandas as pd
 import pytest
 from torch import nn
 
-from benchmark import run
+from benchmark import load, run
 from benchmark.cli.app import main
 from benchmark.harness.cost import multiply_adds
 from benchmark.harness.execution import Compute
-from benchmark.records.details_files import details_path, find_details
+from benchmark.records.details_files import details_path, find_details, queries_path
+from benchmark.records.files import read_record, write_record
 from benchmark.records.record import json_schema
 
 CPU = Compute("cpu")
@@ -32,7 +32,7 @@ def done(tmp_path_factory):
 
 
 def file_of(record, folder):
-    """Where a record lies; runs with settings lie apart."""
+    """Place of a record; runs with settings lie apart."""
     (path,) = (p for p in folder.rglob("seed-0.json") if p == record.path(p.parents[4]))
     return path
 
@@ -94,7 +94,7 @@ def test_records_fit_their_schema(done) -> None:
 
     validator = jsonschema.Draft202012Validator(json_schema())
     for record in done[1].values():
-        validator.validate(json.loads(file_of(record, done[0]).read_text()))
+        validator.validate(read_record(file_of(record, done[0])).as_json())
 
 
 def test_details_are_of_the_scores(done) -> None:
@@ -137,14 +137,42 @@ def test_same_bytes_again_and_made_anew_where_it_is_lost(done, tmp_path) -> None
     folder, records = done
     asked = {"store": tmp_path / "s", "out": tmp_path / "o", "compute": CPU}
     again = run(METHODS[-1:], "extended-class", "toy", **asked)[-1]
-    was, now = (details_path(file_of(again, root)) for root in (folder, tmp_path))
+    was, now = (queries_path(file_of(again, root)) for root in (folder, tmp_path))
     assert was.read_bytes() == now.read_bytes()
     apart = {"key", "changed"}  # that run had settings of other methods
     was_said, now_said = (r.result() for r in (records[METHODS[-1]], again))
     assert {k: v for k, v in now_said.items() if v != was_said[k]}.keys() <= apart
-    now.unlink()
+    small = details_path(file_of(again, tmp_path))
+    packed = small.read_bytes()
+    small.unlink()
     run(METHODS[-1:], "extended-class", "toy", **asked)
-    assert was.read_bytes() == now.read_bytes()
+    assert small.read_bytes() == packed
+
+
+def test_results_by_query_come_from_the_store_again(done, tmp_path, capsys) -> None:
+    folder, asked = done[0], {"store": done[0] / "store", "compute": CPU}
+    again = run(METHODS[-1:], "extended-class", "toy", out=tmp_path / "runs", **asked)[-1]
+    path = file_of(again, tmp_path)
+    packed = queries_path(path).read_bytes()
+    queries_path(path).unlink()
+    words = ["results", "details", str(path), "--store"]
+    with pytest.raises(SystemExit) as end:
+        main([*words, str(folder / "store")])
+    assert (end.value.code or 0, capsys.readouterr().out.strip()) == (0, str(queries_path(path)))
+    assert queries_path(path).read_bytes() == packed
+    value = read_record(path).model_copy(update={"queries": "sha256:" + "0" * 64})
+    write_record(other := tmp_path / path.name, value)
+    with pytest.raises(SystemExit) as end:
+        main(["results", "details", str(other), "--store", str(folder / "store")])
+    assert end.value.code == 2 and "(hashes differ)" in capsys.readouterr().err
+
+
+def test_all_scores_are_one_tidy_file(done, tmp_path, capsys) -> None:
+    runs, out = done[0] / "runs", tmp_path / "scores.parquet"
+    with pytest.raises(SystemExit) as end:
+        main(["results", "export", str(runs), "--out", str(out)])
+    assert not end.value.code and str(out) in capsys.readouterr().out
+    pd.testing.assert_frame_equal(pd.read_parquet(out), load(runs))
 
 
 def test_show_and_compare(done, capsys) -> None:

@@ -1,4 +1,4 @@
-"""What the stage of an update writes beside its parts, and where a stage's code comes from."""
+"""Files of an update's stage beside its parts, and the origin of a stage's code."""
 
 import pytest
 import torch

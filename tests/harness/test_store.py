@@ -214,7 +214,7 @@ def test_clean_frees_what_is_of_no_use(store):
 
 
 def test_links_lead_nowhere(store, tmp_path):
-    """What lies outside of the store is neither written nor freed, whatever the store links to."""
+    """Files outside of the store are neither written nor freed, whatever the store links to."""
     make(store, "embed-1")
     outside = tmp_path / "outside"
     (outside / "embed-2").mkdir(parents=True)

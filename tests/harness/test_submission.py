@@ -1,4 +1,4 @@
-"""What ``bench submit`` says is missing, and the bundle that it writes when nothing is."""
+"""Gaps that ``bench submit`` names, and the bundle that it writes when there is none."""
 
 from __future__ import annotations
 

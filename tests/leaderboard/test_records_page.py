@@ -113,7 +113,7 @@ def test_what_is_wrong_with_one_seed_is_said_of_that_one(tmp_path, bench):
     text = plain((folder / "bct.html").read_text())
     assert "Seed 1: Its results by query are left out: of another record" in text
     assert "Seeds 0 to 2: Older version" in text
-    assert not list(folder.glob("*.details.gz"))
+    assert not list(folder.glob("*.details.xz"))
 
 
 def test_a_method_that_could_not_be_applied_to_a_seed_says_so():

@@ -421,7 +421,7 @@ def test_damaged_details_are_listed_and_not_passed_on(make, tmp_path, bench):
     assert (tmp_path / "site" / "skipped.html").read_text().count("<tr>") == 4
     page = (tmp_path / "site" / "records" / "open-class-glyphs" / "torn.html").read_text()
     assert "left out: not gzip" in page
-    assert not list((tmp_path / "site").rglob("*.details.gz"))
+    assert not list((tmp_path / "site").rglob("*.details.xz"))
 
 
 def test_a_folder_without_records_is_one_line(tmp_path, bench):

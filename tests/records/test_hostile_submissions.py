@@ -23,7 +23,7 @@ LONGEST = 600
 
 
 def lie_there(folder: Path) -> Iterator[Path]:
-    """What needs a line of its own: all but details, which their record's line names."""
+    """Files that need a line of their own: all but details, which their record's line names."""
     for parent, folders, names in os.walk(folder):
         linked = [name for name in folders if Path(parent, name).is_symlink()]
         for name in (*names, *linked):

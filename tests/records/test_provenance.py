@@ -1,4 +1,4 @@
-"""Where numbers come from."""
+"""Origin of the numbers."""
 
 import platform
 

@@ -1,4 +1,4 @@
-"""What is handed in: sound records pass, and whatever is altered is named, file by file."""
+"""Records handed in: sound ones pass, and whatever is altered is named, file by file."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def harmed(
     stage: Stage, file: str, damage: str, run: Run, again: list[Stage], root: Path, right, forks,
     scratch,
 ) -> list[Finding]:  # fmt: skip
-    """What is wrong with a run after one file came to harm and some stages are gone."""
+    """Faults of a run after one file came to harm and some stages are gone."""
     whole = root / "store" / "stages"
     for each in run.plan().stages:
         if each not in again:
@@ -154,7 +154,7 @@ EDITS = {
     "the fingerprint": (r'("fingerprint": ")[0-9a-f]', r"\g<1>x"),
     "a time": (r'("seconds": )[\d.e-]+', r"\g<1>0.5"),
 }  # fmt: skip
-"""What somebody may change in a record by hand."""
+"""Changes that somebody may make in a record by hand."""
 
 
 def test_every_file_of_the_records(undisturbed, forks, tmp_path, campaign):
@@ -192,12 +192,12 @@ def test_every_file_of_the_records(undisturbed, forks, tmp_path, campaign):
 
 
 def unseen(file: Path, damage: str) -> bool:
-    """Whether nothing is to be told: no record, or a whole one in the place of another."""
+    """Tell a place with nothing to be told: no record, or a whole one in the place of another."""
     return damage == "deleted" or (damage == "swapped" and file.suffix == ".json")
 
 
 def without(file: Path, kept: Path, forks, scratch) -> set[str]:
-    """What a table shows if there is no such record: lines of all methods have another place."""
+    """Table without such a record: lines of all methods have another place."""
     rest = scratch.tmp / "rest"
     shutil.copytree(kept, rest)
     (rest / file).unlink()

@@ -51,7 +51,7 @@ def done(forks, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def right(done, forks):
-    """What the same run without pictures gives undisturbed."""
+    """Outcome of the same run without pictures, undisturbed."""
     root, _ = done
     run = Run(("procrustes",), "open-class", SETTINGS, root / "store-without-pictures")
     run.carry_out(forks, Scratch(root / "scratch"), root / "without-pictures")
@@ -104,7 +104,7 @@ WRITERS: dict[str, Callable[[Path, Path], Case]] = {
 
 
 def _process(outcome: Outcome, codes: tuple[int, ...]) -> list[Finding]:
-    """What is wrong with a process; what a benchmark takes to be timed is its own choice."""
+    """Faults of a process; what a benchmark takes to be timed is its own choice."""
     found = process(outcome, codes, LIMIT)
     return [each for each in found if each.kind != "large" or outcome.case.args[0] != "perf"]
 

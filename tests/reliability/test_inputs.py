@@ -1,4 +1,4 @@
-"""What a user brings: no file is written over, no id passed over, no broken package in the way."""
+"""Inputs of a user: no file is written over, no id passed over, no broken package in the way."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def lost(before: dict[str, bytes], folder: Path) -> list[Finding]:
-    """What was there and is not, or is another."""
+    """Files that were there and are not, or are others."""
     after = contents(folder)
     return [
         Finding("wrong", f"{name} is lost") for name in before if before[name] != after.get(name)
@@ -194,7 +194,7 @@ def outcome_of(inputs: Path, ending: str, forks: Forks, scratch: Scratch, *more:
 
 
 def passed_over(outcome: Outcome, page: Path, right: dict[str, float]) -> list[Finding]:
-    """What is wrong with a report: other scores than with ids where they should be."""
+    """Faults of a report: other scores than with ids where they should be."""
     found = [*process(outcome, (0, 2), LIMIT)]
     if outcome.code == 0 and scores(page) != right:
         found.append(Finding("wrong", "ids were passed over: other scores"))

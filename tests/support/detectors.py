@@ -1,4 +1,4 @@
-"""What may be wrong with what a case did; each detector has a positive control in the tests."""
+"""Detectors of faults in what a case did; each has a positive control in the tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.isolated import MEMORY, SECONDS, Outcome, Scratch
 CODES = (0, 2)
 """Exit codes that the command documents: well, and bad input."""
 TOKEN = "pwn7531"
-"""What everything planted has in it, and nothing else."""
+"""Mark that everything planted has in it, and nothing else."""
 
 _TRACEBACKS = (b"Traceback (most recent call last)", b"Exception ignored in", b"\nFatal Python")
 _ADDRESSES = ("href", "src", "action", "formaction", "data", "poster", "background", "xlink:href")
@@ -97,7 +97,7 @@ def terminal(outcome: Outcome) -> Iterator[Finding]:
 
 
 def outside(scratch: Scratch, before: Mapping[str, tuple[int, ...]]) -> Iterator[Finding]:
-    """What has changed where nothing may."""
+    """Changes where none may be."""
     after = scratch.state()
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
@@ -106,7 +106,7 @@ def outside(scratch: Scratch, before: Mapping[str, tuple[int, ...]]) -> Iterator
 
 
 def leaks(page: Path) -> Iterator[str]:
-    """Where something planted is markup or code of a page, as a browser would read it."""
+    """Places where something planted is markup or code of a page, as a browser would read it."""
     raw = page.read_bytes()
     if TOKEN.encode() not in raw:
         return

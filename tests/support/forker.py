@@ -220,7 +220,7 @@ class _Audit:
 
 
 def _within(part: str) -> bool:
-    """Whether a package calls: numba keeps its compiled kernels as pickles of its own."""
+    """Tell a call by a package: numba keeps its compiled kernels as pickles of its own."""
     frame = sys._getframe(2)
     while frame.f_back is not None:
         frame = frame.f_back

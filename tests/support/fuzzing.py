@@ -102,7 +102,7 @@ def targets() -> Mapping[str, Target]:
     npy = [arrays.npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }\n", bytes(32))]
     return {
         "record": one("seed-0.json", read_record, records.sealed(records.base()), structured=True),
-        "details": one("seed-0.details.gz", read_details, records.file_of()),
+        "details": one("seed-0.details.xz", read_details, records.file_of()),
         "yaml": one("evil.yaml", read_yaml, *yaml_seeds),
         "protocol": one("evil.yaml", lambda p: load_protocol(str(p)),
                         *[b"id: evil\n" + s.partition(b"\n")[2] for s in yaml_seeds[:2]]),

@@ -25,7 +25,7 @@ from support.forker import waited_for_processor
 
 ROOT = Path(__file__).parents[2]
 LIGHT = ("benchmark.cli.app", "support.jobs")
-"""What the command imports before it knows its verb."""
+"""Imports of the command before it knows its verb."""
 HEAVY = (
     *LIGHT, "torch", "torch._dynamo", "numba", "matplotlib.pyplot", "pandas", "scipy.stats",
     "sklearn.manifold", "html5lib", "PIL.Image", "benchmark.api", "benchmark.cli.running",
@@ -34,7 +34,7 @@ HEAVY = (
     "benchmark.contract.conversion", "benchmark.upgrade.formats.convert",
     "benchmark.upgrade.formats.parquet", "benchmark.upgrade.formats.hdf5", "rich.progress",
 )  # fmt: skip
-"""What any verb imports, torch and numba included."""
+"""Imports of any verb, torch and numba included."""
 
 SECONDS = 10.0
 MEMORY = 2**30  # bytes
@@ -59,7 +59,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case did."""
+    """Outcome of a case."""
 
     case: Case
     code: int | None  # exit code; None if a signal ended it
@@ -110,7 +110,7 @@ class Scratch:
         }  # fmt: skip
 
     def state(self) -> dict[str, tuple[int, ...]]:
-        """What lies where nobody may write: path -> kind, size, time of the last change."""
+        """Files where nobody may write: path -> kind, size, time of the last change."""
         found = {}
         for folder in (self.home, self.cwd, self.outside):
             for path in sorted(folder.rglob("*")):

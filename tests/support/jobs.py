@@ -1,4 +1,4 @@
-"""What cases call in a process of their own, beside the command: the calls of the Python side."""
+"""Calls of cases in a process of their own, beside the command: those of the Python side."""
 
 from __future__ import annotations
 

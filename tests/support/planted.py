@@ -125,7 +125,7 @@ def shifted(by):
 
 
 def dataset(trainer):
-    """What lies in the store, found from the folder of the checkpoints."""
+    """Content of the store, found from the folder of the checkpoints."""
     (folder,) = (trainer.folder.parent.parent / "stages").glob("data-*")
     return read_dataset(folder)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 
 def same_bits(left, right):
-    """Whether the arrays of two results, or of two lists, are equal bit for bit."""
+    """Tell two results, or two lists, whose arrays are equal bit for bit."""
     pair = [vars(side).values() if hasattr(side, "__dict__") else side for side in (left, right)]
     for a, b in zip(*pair, strict=True):
         assert a.tobytes() == b.tobytes()

@@ -32,7 +32,7 @@ QUICK = {"recipe.epochs": 1, "recipe.transform_steps": 5, "recipe.side_epochs": 
 
 @dataclass(frozen=True)
 class Run:
-    """What is asked for."""
+    """Arguments of the run."""
 
     methods: tuple[str, ...]
     protocol: str
@@ -63,7 +63,7 @@ class Run:
 
 
 def results(out: Path) -> dict[str, dict[str, Any]]:
-    """What the records below a folder say, but for what two runs of the same work differ in."""
+    """Content of the records below a folder, but for what two runs of the same work differ in."""
     return {
         str(stored.path.relative_to(out)): stored.record.result() for stored in find_records(out)
     }

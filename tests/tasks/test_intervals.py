@@ -1,4 +1,4 @@
-"""What each task's intervals are over, and that thresholds are drawn too."""
+"""Units of each task's intervals, with thresholds drawn too."""
 
 from types import SimpleNamespace
 

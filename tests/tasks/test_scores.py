@@ -1,4 +1,4 @@
-"""What tasks say that they score, by which protocols that would mix two up are refused."""
+"""Declared scores of tasks, by which protocols that would mix two up are refused."""
 
 import numpy as np
 import pytest

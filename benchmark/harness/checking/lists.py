@@ -1,4 +1,4 @@
-"""What an adapter declares of result lists and of work at query time, held to what its parts do."""
+"""Declarations of result lists and of work at query time, held to what the adapter's parts do."""
 
 import numpy as np
 from numpy.typing import NDArray

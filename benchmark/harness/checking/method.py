@@ -63,7 +63,7 @@ def _refused(label: str, reason: str) -> BenchError:
 
 
 def _stands_on(stage: Stage, own: Sequence[Stage]) -> bool:
-    """Whether a stage is one of the adapter's, or stands on one."""
+    """Tell a stage that is one of the adapter's, or stands on one."""
     names = {each.name for each in own}
     return any(each.name in names for each in stage.walk())
 
@@ -89,7 +89,7 @@ def _run_before_scores(result: Result, own: Sequence[Stage], store: Store) -> No
 
 
 def _given(setup: Setup, result: Result, store: Store, i: int) -> Given:
-    """What update ``i`` gave, and what its parts are tried on."""
+    """Output of update ``i``, and what its parts are tried on."""
     evaluation = result.evaluation
     assert evaluation is not None
     inputs = {role: store.path(stage.name) for role, stage in evaluation.inputs.items()}

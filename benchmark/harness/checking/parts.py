@@ -1,4 +1,4 @@
-"""What an update gave, held to what its adapter declares: sizes, finite numbers, parts, cost."""
+"""Checks of an update against its adapter's declarations: sizes, finite numbers, parts, cost."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _ELEMENTWISE = 8
 
 @dataclass(frozen=True)
 class Given:
-    """What an update gave, and the embeddings that it is tried on.
+    """Output of an update, and the embeddings that it is tried on.
 
     Attributes:
         method: Its adapter.
@@ -72,13 +72,13 @@ class Given:
         return [(path, self.inputs(name)) for name, path in paths.items() if path.exists()]
 
     def inputs(self, part: str) -> tuple[Any, ...]:
-        """What a part is applied to."""
+        """Arrays that a part is applied to."""
         if part == "joint_view":
             return self.new, self.stored[0]
         return (self.new,) if part == "query_view" else self.stored
 
     def outputs(self) -> dict[str, tuple[Vectors, ...]]:
-        """What each part gives; the new embeddings too."""
+        """Output of each part; the new embeddings too."""
         parts = {path.stem: applied(path, arrays) for path, arrays in self.files()}
         return {"new model": (self.new,), **parts}
 

@@ -75,11 +75,11 @@ class Twin:
                 _exchange(stage, folder, poison)
 
     def output(self, stage: Stage) -> Output:
-        """What a stage writes here."""
+        """Files that a stage writes here."""
         return attempt(stage, self.root, self.folder(stage.name))
 
     def resumed(self, stage: Stage) -> Output:
-        """What it writes if it is killed after its first checkpoint and begun again."""
+        """Files that it writes if it is killed after its first checkpoint and begun again."""
         folder = self.folder(stage.name)
         try:
             return attempt(stage, self.root, folder, kill=True)
@@ -139,7 +139,7 @@ def with_seed(stage: Stage, seed: int) -> Stage:
 
 @dataclass(frozen=True)
 class Work:
-    """What a process of its own does: first parts of updates are applied, then stages replayed.
+    """Work of a process of its own: first parts of updates are applied, then stages replayed.
 
     Attributes:
         parts: Files of modules, with the arrays that each is applied to.
@@ -152,7 +152,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of :class:`Work`: what each part gives, and each stage writes."""
+    """Outcome of :class:`Work`: outputs of each part, files of each stage."""
 
     parts: list[Arrays]
     stages: list[Output]
@@ -215,7 +215,7 @@ def do(work: Work, root: Path, folder: Path, poison: Poison | None) -> Done:
 
 
 def applied(path: Path, arrays: Arrays) -> Arrays:
-    """What a stored part gives for arrays."""
+    """Output of a stored part for arrays."""
     out = apply(load_module(path), *arrays)
     return tuple(v for v in (out if isinstance(out, tuple) else (out,)) if v is not None)
 

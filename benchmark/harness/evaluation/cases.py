@@ -112,7 +112,7 @@ def _cross_cases(
 
 
 def has_part(update: Path | None, part: str) -> bool:
-    """Whether an update has such a part."""
+    """Tell an update that has such a part."""
     return update is not None and (update / f"{part}.safetensors").exists()
 
 
@@ -131,7 +131,7 @@ def view(queries: Vectors, update: Path | None, old: Vectors) -> Vectors:
 
 
 def load_merge(update: Path | None) -> TwoLists | None:
-    """How an update makes two lists one; ``None`` where it says nothing of it."""
+    """Rule by which an update makes two lists one; ``None`` if it has none."""
     if update is None or not has_part(update, "merge"):
         return None
     merge = load_module(update / "merge.safetensors")

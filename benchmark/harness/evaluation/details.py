@@ -1,4 +1,4 @@
-"""What the details file keeps of an evaluation: results by query, and what pages draw."""
+"""Details of an evaluation: results by query, and what pages draw."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -43,7 +43,7 @@ class NearestItems:
         return _scores(*(scaled(each, self.distance) for each in vectors))
 
     def found(self) -> Nearest | None:
-        """What was gathered; ``None`` without queries, or where there is nothing to find."""
+        """Neighbours gathered; ``None`` without queries, or if there is nothing to find."""
         kept = {name: self._found[name] for name in self.cases if name in self._found}
         nearest = np.stack([*kept.values()]) if kept else np.empty((0, 0, 0), np.int64)
         if not nearest.size:
@@ -62,7 +62,7 @@ def scaled(vectors: Vectors, distance: str) -> Vectors:
 
 
 def _scores(query: Vectors, gallery: Vectors) -> Vectors:
-    """How near each item is to each query, ``[n_query, n_gallery]``: larger is nearer."""
+    """Nearness of each item to each query, ``[n_query, n_gallery]``: larger is nearer."""
     from threadpoolctl import threadpool_limits
 
     # Sums would depend on the number of threads in their last bits, and so would the order of ties.

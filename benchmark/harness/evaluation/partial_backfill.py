@@ -46,7 +46,7 @@ class LastUpdate:
         self.state = BackfillState(self.stored[0], converted, queries, new, merge)
 
     def incomparable(self, n_scores: int = 0) -> str | None:
-        """Why old and new embeddings cannot be ranked together; ``None`` if they can.
+        """Reason that old and new embeddings cannot be ranked together; ``None`` if they can.
 
         ``n_scores`` are the pairs of a query and an item.
         """
@@ -76,7 +76,7 @@ class LastUpdate:
         return scores
 
     def true_distance(self) -> NDArray[np.float64] | None:
-        """How far each item's stored vector lies from its new one, ``[n]``.
+        """Distance of each item's stored vector to its new one, ``[n]``.
 
         ``None`` where they are of two lists, each with a query of its own.
         """
@@ -108,7 +108,7 @@ class LastUpdate:
         return head, ""
 
     def known_items(self, items: Evaluation) -> backfill_orders.Items:
-        """What orders may depend on."""
+        """Facts that orders may depend on."""
         state, (new_head, no_new), (old_head, no_old) = self.state, self.new_head(), self.old_head()
         losses, no_losses = None, no_new
         if new_head is not None:
@@ -129,7 +129,7 @@ class LastUpdate:
 def evaluate_backfilling(
     params: Mapping[str, Any], inputs: Inputs, items: Evaluation
 ) -> dict[str, Any]:
-    """What the task ``backfilling`` gives for the last update, with the generations' names.
+    """Results of the task ``backfilling`` for the last update, with the generations' names.
 
     ``omitted`` says by order why it is not possible; where nothing can be compared there is a
     ``reason`` alone.

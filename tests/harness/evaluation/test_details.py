@@ -1,4 +1,4 @@
-"""Which classes are drawn, and a priority against the truth."""
+"""Classes that are drawn, and a priority against the truth."""
 
 from __future__ import annotations
 

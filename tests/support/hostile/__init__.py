@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 TOKEN = "pwn7531"
-"""What every planted piece of markup or code has in it (see :mod:`support.detectors`)."""
+"""Mark of every planted piece of markup or code (see :mod:`support.detectors`)."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ ENDLESS: Mapping[str, Content] = {
     "null-bytes": bytes(4096),
     "all-bytes": bytes(range(256)) * 16,
 }
-"""What may lie in the place of any file."""
+"""Things that may lie in the place of any file."""
 
 
 def in_place(kind: str, path: str, others: Files | None = None) -> Iterator[Sample]:

@@ -20,7 +20,7 @@ from support.sites import backfilled
 
 RECORD = "measured/open-class/glyphs/evil/seed-0.json"
 NEIGHBOUR = "measured/open-class/glyphs/l2/seed-0.json"
-DETAILS = "measured/open-class/glyphs/evil/seed-0.details.gz"
+DETAILS = "measured/open-class/glyphs/evil/seed-0.details.xz"
 
 # Texts that a record may hold freely: every place gets some, all places together get all.
 FREE = (
@@ -233,7 +233,7 @@ def _with_details(name: str, content: Content) -> Sample:
 
 
 HEADER: Mapping[str, Any] = {
-    "schema": 1,
+    "schema": 4,
     "answers": [
         {"case": "new/old", "metric": "cmc_at_1", "array": "a", "queries": "q", "levels": 1,
          "scale": 1.0}

@@ -15,7 +15,7 @@ UNFINISHED = "store/work"
 
 
 def meta(**fields: Any) -> dict[str, Any]:
-    """What a stage says of itself, with a file that is there."""
+    """Facts of a stage about itself, with a file that is there."""
     digest = "sha256:" + "0" * 64
     return {
         "name": STAGE.rpartition("/")[2], "title": "embed", "kind": "embed", "facts": {},

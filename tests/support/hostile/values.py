@@ -90,7 +90,7 @@ WRONG: Mapping[str, Any] = {
 
 
 def paths(value: Any, most: int = 2, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where values stand in nested mappings and lists; of longer lists the first ``most``."""
+    """Paths of values in nested mappings and lists; of longer lists the first ``most``."""
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield (*at, key)
