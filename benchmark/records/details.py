@@ -16,8 +16,6 @@ Scores at a threshold that impostors decide also have their values in draws of i
 """
 
 import hashlib
-import lzma
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
@@ -27,26 +25,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from benchmark.config.files import read_bytes
 from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
 from benchmark.records.layout import changed_at
 from benchmark.records.limits import parse_json
+from benchmark.records.packed import LIMIT, metadata, metadata_of, unpacked
 
 SCHEMA = 4
 """Version of the header, the only one that is read but for 3, which evaluations in stores have: 4
 adds what a board's base keeps."""
 _READ = (3, SCHEMA)
-LIMIT = 64 * 1024
-"""Bytes of a details file."""
-_MOST_UNPACKED = 16 * LIMIT  # bytes; what unpacks to more is no details file of ours
 _MOST_QUERIES = 10_000_000
 _MOST_SETS = 20  # of queries: each is drawn anew
-_GZIP = 16 + zlib.MAX_WBITS  # what zlib takes for gzip
-_GZIP_BEGINS = b"\x1f\x8b"
-_MOST_MEMORY = 8 * 2**20  # bytes that xz may take
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -229,7 +222,7 @@ def read_arrays(path: Path, packed: bytes) -> tuple[Header, Mapping[str, Mapping
     from safetensors import SafetensorError, deserialize
 
     raw = unpacked(path, packed)
-    header = _header(path, _metadata(path, raw))
+    header = _header(path, metadata_of(path, raw))
     try:
         return header, dict(deserialize(raw))  # type: ignore[no-untyped-call]
     except SafetensorError as error:
@@ -275,57 +268,6 @@ def _base(path: Path, _changed: int) -> "_Reader":
     if header.base is not None:
         raise BenchError(f"{path}: base: expected none of a base")
     return _Reader(path, arrays, header)
-
-
-def metadata(path: Path, packed: bytes) -> Mapping[str, str]:
-    """The metadata of a details file, for which no more than its beginning is unpacked.
-
-    Raises:
-        BenchError: If it is damaged.
-    """
-    return _metadata(path, unpacked(path, packed, whole=False))
-
-
-def _metadata(path: Path, raw: bytes) -> Mapping[str, str]:
-    try:
-        found = from_json(raw[8 : 8 + int.from_bytes(raw[:8], "little")])["__metadata__"]
-        if not all(isinstance(text, str) for text in found.values()):
-            raise TypeError("its metadata are no text")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = " ".join(str(error).split())
-        raise BenchError(f"{path}: not a details file: {reason:.200}") from error
-    return dict(found)
-
-
-def unpacked(path: Path, packed: bytes, whole: bool = True) -> bytes:
-    """Unpack xz or gzip; if not the ``whole``, up to the end of the header.
-
-    Raises:
-        BenchError: If it is neither, not one file, or unpacks to more than any of ours.
-    """
-    kind = "gzip" if packed.startswith(_GZIP_BEGINS) else "xz"
-    try:
-        if kind == "gzip":
-            return _all_of(path, zlib.decompressobj(wbits=_GZIP), packed, kind)
-        unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_MEMORY)
-        if whole:
-            return _all_of(path, unpacker, packed, kind)
-        raw = unpacker.decompress(packed, 8)
-        size = min(int.from_bytes(raw, "little"), _MOST_UNPACKED)
-        return raw + (unpacker.decompress(b"", size) if not unpacker.eof else b"")
-    except (zlib.error, lzma.LZMAError) as error:
-        raise BenchError(f"{path}: not {kind}: {error}") from error
-
-
-def _all_of(path: Path, unpacker: Any, packed: bytes, kind: str) -> bytes:
-    # One call instead of a file's many: a site unpacks thousands.
-    raw: bytes = unpacker.decompress(packed, _MOST_UNPACKED + 1)
-    if len(raw) > _MOST_UNPACKED:
-        raise BenchError(f"{path}: unpacks to more than {_MOST_UNPACKED} bytes")
-    if not unpacker.eof or unpacker.unused_data:
-        wrong = "goes on behind its end" if unpacker.eof else "ends before its end"
-        raise BenchError(f"{path}: not {kind}: the file {wrong}")
-    return raw
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from typing import Any
 
 from benchmark.config.files import bytes_digest, read_bytes
 from benchmark.errors import BenchError
-from benchmark.records.details import LIMIT, Details, metadata, unpack_details
+from benchmark.records.details import Details, unpack_details
 from benchmark.records.limits import parse_json
+from benchmark.records.packed import LIMIT, metadata
 from benchmark.records.record import Record
 
 

@@ -16,10 +16,11 @@ from support.stored import sealed
 
 from benchmark.config.files import file_digest
 from benchmark.errors import BenchError
-from benchmark.records.details import LIMIT, Details, Ordering, Picture, QueryResults
+from benchmark.records.details import Details, Ordering, Picture, QueryResults
 from benchmark.records.details_files import details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record, write_record
+from benchmark.records.packed import LIMIT
 from benchmark.report.costs import method_costs
 from leaderboard.read.methods import method_info
 from leaderboard.site import build, build_folder, freeze

@@ -23,7 +23,7 @@ _DEVIATIONS = np.array([0.5, 0.3, 0.25, 0.2, 1.0, 0.3, 1.5])
 Chosen by hand, while looking at reports on NPL, Cranfield and CISI.
 """
 _REDRAWN = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0])
-"""What a sample of one kind of item cannot say of the other is drawn anew each time."""
+"""Parameters of one kind of item that a sample of the other does not tell: drawn anew each time."""
 _LEAST, _MOST, _MIDDLE = 0.2, 200.0, 10.0
 """Expected numbers between which the parameters change, and where they have their plain value."""
 _SHAPES = (0.2, 1e4)

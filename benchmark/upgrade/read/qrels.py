@@ -21,8 +21,8 @@ from benchmark.upgrade.read.request import UpgradeRequest
 from benchmark.upgrade.read.text_files import NamedQrels, read_labels, read_qrels
 
 Criterion = Literal["qrels", "labels", "agreement"]
-"""What strategies are evaluated by: relevance judgements, class labels, or agreement with the new
-model."""
+"""Grounds on which strategies are evaluated: relevance judgements, class labels, or agreement with
+the new model."""
 _MOST_PAIRS = 2**26
 
 
