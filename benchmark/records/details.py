@@ -32,7 +32,7 @@ from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
 from benchmark.records.layout import changed_at
 from benchmark.records.limits import parse_json
-from benchmark.records.packed import LIMIT, metadata, metadata_of, unpacked
+from benchmark.records.packed import MOST_PACKED, metadata, metadata_of, unpacked
 
 SCHEMA = 4
 """Version of the header, the only one that is read but for 3, which evaluations in stores have: 4
@@ -192,7 +192,7 @@ def read_details(path: Path, with_results: bool = True) -> Details:
     Raises:
         BenchError: If it is too large, damaged, of another schema, or inconsistent.
     """
-    return unpack_details(path, read_bytes(path, LIMIT), with_results)
+    return unpack_details(path, read_bytes(path, MOST_PACKED), with_results)
 
 
 def unpack_details(path: Path, packed: bytes, with_results: bool = True) -> Details:
@@ -261,7 +261,7 @@ def read_base(path: Path) -> "_Reader":
 
 @lru_cache(maxsize=16)
 def _base(path: Path, _changed: int) -> "_Reader":
-    packed = read_bytes(path, LIMIT)
+    packed = read_bytes(path, MOST_PACKED)
     if path.name != details_base_path(path, base_digest(packed)).name:
         raise BenchError(f"{path}: edited since it was written: its name does not fit")
     header, arrays = read_arrays(path, packed)

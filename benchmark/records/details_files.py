@@ -7,7 +7,7 @@ from benchmark.config.files import bytes_digest, read_bytes
 from benchmark.errors import BenchError
 from benchmark.records.details import Details, unpack_details
 from benchmark.records.limits import parse_json
-from benchmark.records.packed import LIMIT, metadata
+from benchmark.records.packed import MOST_PACKED, metadata
 from benchmark.records.record import Record
 
 
@@ -57,7 +57,7 @@ def checked(beside: Path, expected: str) -> bytes:
     Raises:
         BenchError: If it cannot be read, is too large, or is of another record.
     """
-    packed = read_bytes(beside, LIMIT)
+    packed = read_bytes(beside, MOST_PACKED)
     if bytes_digest(packed) != expected:
         raise BenchError(f"{beside}: of another record than the one beside it (hashes differ)")
     return packed

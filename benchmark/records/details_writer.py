@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from benchmark.errors import printable
 from benchmark.records import details as files
 from benchmark.records.details import Column, Details, QueryResults
+from benchmark.records.packed import MOST_PACKED
 
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 2**20}]
 _LEVELS = (255, 63, 15)
@@ -54,7 +55,7 @@ def _mark(n_queries: int, identities: bytes) -> bytes:
 
 
 def pack(
-    details: Details, main: Sequence[str] = (), limit: int = files.LIMIT, *,
+    details: Details, main: Sequence[str] = (), limit: int = MOST_PACKED, *,
     levels: Sequence[int] = _LEVELS, base: Base | None = None, record: str | None = None,
     small: bool = False,
 ) -> bytes:  # fmt: skip

@@ -10,9 +10,9 @@ from pydantic_core import from_json
 
 from benchmark.errors import BenchError
 
-LIMIT = 64 * 1024
+MOST_PACKED = 64 * 1024
 """Bytes of a details file."""
-_MOST_UNPACKED = 16 * LIMIT  # bytes; what unpacks to more is no details file of ours
+_MOST_UNPACKED = 16 * MOST_PACKED  # bytes; what unpacks to more is no details file of ours
 _GZIP = 16 + zlib.MAX_WBITS  # what zlib takes for gzip
 _GZIP_BEGINS = b"\x1f\x8b"
 _MOST_MEMORY = 8 * 2**20  # bytes that xz may take

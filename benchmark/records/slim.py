@@ -26,6 +26,7 @@ from benchmark.records.details_writer import Base, pack
 from benchmark.records.files import MOST_BYTES, STUDIES, write_record
 from benchmark.records.limits import parse_json
 from benchmark.records.looked_at import kept_nearest
+from benchmark.records.packed import MOST_PACKED
 from benchmark.records.record import Record
 
 LIMIT = 12 * 1024
@@ -127,7 +128,7 @@ def bases(path: Path) -> list[Path]:
     beside = details_path(path)
     if beside.is_file():
         with suppress(BenchError):
-            of_details = files.named_base(beside, read_bytes(beside, files.LIMIT))
+            of_details = files.named_base(beside, read_bytes(beside, MOST_PACKED))
             found += [] if of_details is None else [details_base_path(path, of_details)]
     return found
 

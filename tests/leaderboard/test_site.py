@@ -20,7 +20,7 @@ from benchmark.records.details import Details, Ordering, Picture, QueryResults
 from benchmark.records.details_files import details_path
 from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record, write_record
-from benchmark.records.packed import LIMIT
+from benchmark.records.packed import MOST_PACKED
 from benchmark.report.costs import method_costs
 from leaderboard.read.methods import method_info
 from leaderboard.site import build, build_folder, freeze
@@ -461,7 +461,7 @@ def test_five_thousand_records(make, tmp_path):
     names = ["bct", "l2", "fct", "linear", *(f"other-{i}" for i in range(46))]
     cross = {f"cmc_at_{k}": 0.6 for k in range(1, 10)}
     details = [packed(i) for i in range(len(names))]
-    assert 40 * 1024 < len(details[0][0]) <= LIMIT
+    assert 40 * 1024 < len(details[0][0]) <= MOST_PACKED
     root = tmp_path / "records"
     for p in ("open-class", "extended-class", "open-data", "extended-data", "backfill"):
         for t in ("glyphs", "glyphs-high"):

@@ -195,7 +195,7 @@ def test_refused(tmp_path) -> None:
         "not gzip: the file goes on": good + good,
         "unpacks to more": gzip.compress(bytes(1 << 24)),
         "not a details file": gzip.compress(b"\x05" + bytes(40)),
-        "expected at most": bytes(packed.LIMIT + 1),
+        "expected at most": bytes(packed.MOST_PACKED + 1),
         "schema: expected 4, got 9": edited(lambda h, a: h.update(schema=9)),
         "unknown key 'extra'": edited(lambda h, a: h.update(extra=1)),
         "missing array 'answers0'": edited(lambda h, a: a.pop("answers0")),
