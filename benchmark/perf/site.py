@@ -1,8 +1,8 @@
 """Building the leaderboard of many records, beside reading and parsing the same files."""
 
-import gzip
 import itertools
 import json
+import lzma
 import os
 import resource
 import shutil
@@ -72,11 +72,13 @@ def write(paths: Iterable[Path], n: int, root: Path) -> list[Path]:
     for i, path, value in itertools.islice(turns, n):
         made = value | {
             "seed": value["seed"] + i * every, "first_seed": value["first_seed"] + i * every,
-            **{key: _shifted(value[key], _STEP * i) for key in ("scores", "intervals", "bounds")},
+            **({"scores": _shifted(value["scores"], _STEP * i)} if "scores" in value else {}),
         }  # fmt: skip
-        target = root / path.parents[2].name / path.parents[1].name / path.parent.name
-        target.mkdir(parents=True, exist_ok=True)
-        target /= f"seed-{made['seed']}.json"
+        board = root / path.parents[2].name / path.parents[1].name
+        target = board / path.parent.name / f"seed-{made['seed']}.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for base in path.parents[1].glob("base-*"):
+            shutil.copyfile(base, board / base.name)
         target.write_text(json.dumps(made | {"seal": seal_of(made)}))
         if details_path(path).is_file():
             shutil.copyfile(details_path(path), details_path(target))
@@ -101,7 +103,7 @@ def _read(paths: Iterable[Path]) -> None:
     for path in paths:
         json.loads(path.read_bytes())
         for packed in _files(path)[1:]:
-            gzip.decompress(packed.read_bytes())
+            lzma.decompress(packed.read_bytes())
 
 
 class _Site:

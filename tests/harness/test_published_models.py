@@ -262,6 +262,6 @@ def test_the_committed_models_are_those_of_the_committed_records():
     said = {
         checkpoint
         for path in measured.glob("*/*/independent/seed-*.json")
-        for checkpoint in json.loads(path.read_text())["checkpoints"].values()
+        for checkpoint in read_record(path).checkpoints.values()
     }
     assert {m.facts.checkpoint for m in published.index.models.values()} <= said

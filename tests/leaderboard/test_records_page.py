@@ -103,7 +103,7 @@ def test_a_page_is_small_whatever_the_number_of_seeds(tmp_path):
 
 def test_what_is_wrong_with_one_seed_is_said_of_that_one(tmp_path, bench):
     records = [make_record(seed=s, details="0" * 64 if s == 1 else None) for s in range(3)]
-    records.append(make_record(seed=3, seal=None, training=4, schema=3))
+    records.append(make_record(seed=3, training=4))
     root = write(records, tmp_path / "records")
     details_path(records[1].path(root)).write_bytes(b"of another record")
     code, _, err = bench("leaderboard", str(root), "--out", str(tmp_path / "site"))

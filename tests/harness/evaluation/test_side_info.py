@@ -220,5 +220,5 @@ def test_records(tmp_path, heard, monkeypatch):
     assert read_record(path) == alternative
     value = json.loads(path.read_text())
     del value["side"]
-    write_sealed(tmp_path / "seed-0.json", value)
-    assert read_record(tmp_path / "seed-0.json").side is None
+    write_sealed(path.with_name("seed-1.json"), value)
+    assert read_record(path.with_name("seed-1.json")).side is None
