@@ -28,10 +28,14 @@ def runs(pid):
 
 
 def stopped(folder, *words, begun):
-    """Exit code and standard error of a command that is interrupted when ``begun(pid)`` is true."""
+    """Exit code and standard error of a command that is interrupted when ``begun(pid)`` is true.
+
+    A job in the background ignores interrupts, and so would what it begins.
+    """
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmark.cli.app", *map(str, words)], cwd=folder, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     end = time.monotonic() + 120
