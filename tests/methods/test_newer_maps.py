@@ -307,17 +307,22 @@ def test_near_mean_by_sorting():
     np.testing.assert_allclose(mini_vec2vec.near_mean(scores, y, 4), wanted, atol=1e-12)
 
 
+def clusters_and_turn(seed, n):
+    """A drawer of items around ``n`` centres, and a rotation of their space."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((n, 12)) * np.linspace(0.4, 1.6, 12)
+    shares = rng.dirichlet(np.full(n, 3.0))
+
+    def items(k):
+        return centres[rng.choice(n, k, p=shares)] + 0.25 * rng.standard_normal((k, 12)) + 0.3
+
+    return items, np.linalg.qr(rng.standard_normal((12, 12)))[0]
+
+
 @pytest.fixture(scope="module")
 def unpaired():
     """Old and new vectors of different items, in no order, and pairs to judge by."""
-    rng = np.random.default_rng(3)
-    centres = rng.standard_normal((30, 12)) * np.linspace(0.4, 1.6, 12)
-    shares = rng.dirichlet(np.full(30, 3.0))
-
-    def items(n):
-        return centres[rng.choice(30, n, p=shares)] + 0.25 * rng.standard_normal((n, 12)) + 0.3
-
-    turn = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    items, turn = clusters_and_turn(3, 30)
     judged = items(300)
     sets = items(700), items(800) @ turn - 0.2, judged, judged @ turn - 0.2
     return [each.astype(np.float32) for each in sets]
@@ -343,14 +348,7 @@ def test_the_rotation_is_found_without_a_pair(unpaired):
 @pytest.fixture(scope="module")
 def traps():
     """A space in which a single attempt with few draws often ends in a local optimum."""
-    rng = np.random.default_rng(2)
-    centres = rng.standard_normal((20, 12)) * np.linspace(0.4, 1.6, 12)
-    shares = rng.dirichlet(np.full(20, 3.0))
-
-    def items(n):
-        return centres[rng.choice(20, n, p=shares)] + 0.25 * rng.standard_normal((n, 12)) + 0.3
-
-    turn = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    items, turn = clusters_and_turn(2, 20)
     old, new = items(700), items(800) @ turn - 0.2
     judged = items(300)
     return [x.astype(np.float32) for x in (old, new, judged, judged @ turn - 0.2)]
