@@ -17,6 +17,7 @@ class Cascade(ResultLists):
 
     paper = "rebasis, docs/cascade-band.md: a cascade over a drifted index"
     fidelity = "paper"
+    fitted = False
     indexes = 1
     variants = {
         "top-10": {"top": 10}, "top-20": {"top": 20}, "top-50": {"top": 50},

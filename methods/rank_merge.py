@@ -18,6 +18,7 @@ class RankMerge(ResultLists):
 
     paper = "Seo et al., Online Backfilling with No Regret for Large-Scale Image Retrieval, 2023"
     fidelity = "second-hand"
+    fitted = False
 
     def fit_merge(self, pairs: Pairs, trainer: Trainer) -> contract.RankMerge:
         """Scores as they are."""

@@ -20,6 +20,7 @@ class RRF(ResultLists):
         "Rank Learning Methods, SIGIR 2009"
     )
     fidelity = "second-hand"
+    fitted = False
     ranges = {"k": "[0, inf)", "window": "[1, inf)"}
 
     k: float = 60.0  # Cormack et al., section 2

@@ -38,6 +38,8 @@ class MethodDeclaration(ABC):
             then a training is shared with protocols that discard it.
         model_runs: Embedding models that run on a query.
         indexes: Indexes of the gallery that are kept, at most at one time.
+        fitted: False where nothing is fitted on pairs of vectors, so that none are needed. Like
+            ``fidelity`` it is no part of its code.
         control: Is it a control, which a page shows without a rank?
         baseline: Where hardly any work already gives it: what that is, in words for pages. Like
             ``fidelity`` it is no part of its code.
@@ -58,6 +60,7 @@ class MethodDeclaration(ABC):
     reads_old_head: ClassVar[bool] = True
     model_runs: ClassVar[int] = 1
     indexes: ClassVar[int] = 1
+    fitted: ClassVar[bool] = True
     control: ClassVar[bool] = False
     baseline: ClassVar[str] = ""
     trains: ClassVar[str] = ""

@@ -156,10 +156,12 @@ def _code(node: Any) -> Any:
 
 
 def _is_description(node: ast.stmt) -> bool:
-    """Tell declarations of a class that are plain text for readers from its code."""
+    """Tell declarations of a class that only readers see from its code."""
     names = [ast.unparse(t) for t in node.targets] if isinstance(node, ast.Assign) else []
-    if not isinstance(node, ast.Assign) or names not in (["fidelity"], ["baseline"]):
+    if not isinstance(node, ast.Assign) or names not in (["fidelity"], ["baseline"], ["fitted"]):
         return False
+    if names == ["fitted"]:
+        return isinstance(node.value, ast.Constant)
     found: list[ast.expr | None] = [node.value]
     if isinstance(node.value, ast.Dict):
         found = [*node.value.keys, *node.value.values]

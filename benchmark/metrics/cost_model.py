@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _HOUR = 3600.0
+LEAST_EXTRA = 0.05
+"""Share of a plain training's time that repeats differ by: less than this more counts nothing."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +44,29 @@ class Assumptions:
         """Money for so many hours of one machine."""
         return hours * self.price
 
-    def updating(self, costs: Mapping[str, float], *, trains: bool) -> float:
+    def updating(self, costs: Mapping[str, float], *, trains: bool, fitted: bool = True) -> float:
         """Hours that an update by a measured method takes beside the new model itself.
 
         Args:
-            costs: ``training_cost``, the training time over one without constraint, and
-                ``convert_multiply_adds`` of an item; what is unknown counts nothing.
+            costs: ``training_cost``, the processor time of training over one without constraint,
+                ``fit_multiply_adds`` of all steps that fit a map, and ``convert_multiply_adds`` of
+                an item; what is unknown counts nothing.
             trains: Is the new model trained by the method? Then only what that takes beyond a
                 training without constraint counts, and no pairs are embedded.
+            fitted: Something is fitted on pairs of vectors; else none are embedded.
 
         Example:
-            >>> fct = {"training_cost": 1.5, "convert_multiply_adds": 720.0}
+            >>> fct = {"fit_multiply_adds": 36e7, "convert_multiply_adds": 720.0}
             >>> assumed = Assumptions(items=1e6, throughput=100, pairs=36e4, map_rate=1e5)
-            >>> assumed.updating(fct, trains=False)  # 12 of training, 1 of embedding, 2
-            15.0
+            >>> assumed.updating(fct, trains=False)  # 1 of fitting, 1 of embedding, 2
+            4.0
+            >>> assumed.updating({"training_cost": 1.5}, trains=True)
+            12.0
         """
-        training = max(costs.get("training_cost", 1.0) - 1.0, 0.0) * self.training_hours
-        pairs = 0.0 if trains else min(self.pairs, self.items)
         converting = self.converting(costs.get("convert_multiply_adds", 0.0))
-        return training + self.embedding(pairs) + converting
+        if trains:
+            extra = costs.get("training_cost", 1.0) - 1.0
+            return (extra * self.training_hours if extra >= LEAST_EXTRA else 0.0) + converting
+        pairs = min(self.pairs, self.items) if fitted else 0.0
+        fitting = costs.get("fit_multiply_adds", 0.0) / self.map_rate / _HOUR
+        return fitting + self.embedding(pairs) + converting

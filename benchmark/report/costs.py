@@ -39,7 +39,6 @@ def method_costs(records: Sequence[Record], alone: Sequence[Record] = ()) -> dic
         side = record.side.generations.get(name) if record.side else None
         known = {
             "training_cost": record.run.training_cost,
-            # Records of schema 1 do not say it themselves.
             "bytes_before": 4.0 * model.dim + (side.bytes if side else 0),
             **record.cost.model_dump(exclude_none=True),
         }
@@ -50,6 +49,31 @@ def method_costs(records: Sequence[Record], alone: Sequence[Record] = ()) -> dic
             if value is not None:
                 values.setdefault(key, []).append(float(value))
     return {key: statistics.median(values[key]) for key in COSTS if key in values}
+
+
+def fit_multiply_adds(record: Record) -> float:
+    """Multiply-adds of fitting a record's map: a forward and a backward pass, which is two more.
+
+    Steps of the recipe are counted, which is more than a map in closed form takes.
+    """
+    cost, recipe = record.cost, record.recipe
+    pairs = [size.images for size in record.dataset.generations.values()]
+    if not pairs:
+        return 0.0
+    one = max(cost.convert_multiply_adds or 0.0, cost.query_multiply_adds or 0.0)
+    return 3.0 * one * recipe.map_steps(pairs[-1]) * min(recipe.transform_batch, pairs[-1])
+
+
+def typical_training_costs(records: Iterable[Record]) -> dict[str, float]:
+    """Method -> the median of its training costs over all boards.
+
+    On one board it differs by as much as the processor's load makes it.
+    """
+    found: dict[str, list[float]] = {}
+    for record in records:
+        if record.status == "done" and record.run.training_cost is not None and not record.changed:
+            found.setdefault(record.method, []).append(record.run.training_cost)
+    return {method: statistics.median(values) for method, values in found.items()}
 
 
 def cost_text(key: str, value: float) -> str:

@@ -24,11 +24,9 @@
   for (const group of new Set(boards.map((b) => b.group))) {
     const box = make("optgroup", board);
     box.label = group;
-    boards.forEach((b, i) => {
-      if (b.group === group) make("option", box, b.title).value = String(i);
-    });
+    for (const b of boards.filter((b) => b.group === group)) make("option", box, b.title).value = b.slug;
   }
-  board.value = "0";
+  board.value = boards[0].slug;
   const held = document.getElementById("choose-held");
   const TRAINED = ["the new classifier", "labels"];
   for (const [key, words] of Object.entries(data.held)) {
@@ -38,10 +36,18 @@
     label.append(` ${words}`);
   }
   const ticked = (name) => field(name).checked;
-  const amount = (name) => {
-    const value = Number(field(name).value);
-    return Number.isFinite(value) && value > 0 ? value : 0;
-  };
+  const AMOUNTS = ["items", "throughput", "price", "training", "pairs", "rate"];
+  const amount = (name) => Number(field(name).value);
+  // A number that the browser refuses, as an empty one or one below the least, is no amount.
+  function wrong() {
+    for (const name of AMOUNTS) {
+      const input = field(name);
+      const fits = input.value !== "" && input.validity.valid && Number.isFinite(amount(name));
+      input.setAttribute("aria-invalid", String(!fits));
+      if (!fits) return `${input.parentElement.firstChild.textContent.trim()}: expected a number of at least ${input.min}.`;
+    }
+    return "";
+  }
   const modeOf = () => field("mode").value;
   // Who trains the new model has its classifier and labels.
   function setMode(mode) {
@@ -59,37 +65,43 @@
       if (modeOf() !== "own") return "you do not train the new model";
       if (!ticked("images") && !ticked("sources")) return "there is nothing to train on";
       if (!ticked("runs") && !ticked("sources")) return "the old vectors of training pictures cannot be had";
-    } else {
-      if (!pairs()) return "no item can be embedded by both models";
-      if (row.way === "convert" && !ticked("rewrite")) return "the index may not be rewritten";
-    }
+    } else if (row.fitted && !pairs()) return "no item can be embedded by both models";
+    if (row.rewrites && !ticked("rewrite")) return "the index may not be rewritten";
+    if (row.held.includes("the old model on all queries") && !ticked("runs")) return "the old model must run on every query";
+    if (row.embeds && !ticked("sources")) return "it embeds stored items anew, whose sources are gone";
     const lacks = row.held.find((key) => !have.has(key));
     return lacks ? `it needs ${data.held[lacks]}` : "";
   }
 
-  // ---- The arithmetic of benchmark/upgrade/assumptions.py and leaderboard/money.py.
+  // ---- The arithmetic of benchmark/metrics/cost_model.py.
   function hours(row) {
-    const training = Math.max((row.costs.training_cost ?? 1) - 1, 0) * amount("training");
-    const embedded = row.way === "train" ? 0 : Math.min(amount("pairs"), amount("items"));
-    const embedding = amount("throughput") ? embedded / amount("throughput") / 3600 : Infinity;
-    const converting = amount("rate")
-      ? (amount("items") * (row.costs.convert_multiply_adds ?? 0)) / amount("rate") / 3600 : Infinity;
+    const extra = (row.costs.training_cost ?? 1) - 1;
+    const mapped = (multiplyAdds) => multiplyAdds / amount("rate") / 3600;
+    const training = row.way !== "train" ? mapped(row.costs.fit_multiply_adds ?? 0)
+      : extra >= data.least_extra ? extra * amount("training") : 0;
+    const embedded = row.way !== "train" && row.fitted ? Math.min(amount("pairs"), amount("items")) : 0;
+    const embedding = embedded / amount("throughput") / 3600;
+    const converting = mapped(amount("items") * (row.costs.convert_multiply_adds ?? 0));
     return { training, embedding, converting, all: training + embedding + converting };
   }
   const count = (v, digits) => v.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   function time(h) {
-    if (!Number.isFinite(h)) return "unknown";
     if (h < 1 / 60) return h > 0 ? "under a minute" : "no time";
     if (h < 1) return `${(60 * h).toFixed(0)} min`;
     return `${h < 10 ? h.toFixed(1) : count(h, 0)} h`;
   }
   function money(h) {
     const m = h * amount("price");
-    if (!Number.isFinite(m)) return "unknown";
     if (m < 0.01) return m > 0 ? "under $0.01" : "$0";
     return `$${count(m, m >= 100 ? 0 : 2)}`;
   }
-  const bill = (h) => (h ? `${time(h)} of one machine, ${money(h)}` : "no extra machine time");
+  const spent = (h) => (h ? `${time(h)} of one machine, ${money(h)}` : "no extra machine time");
+  // Of an update, and of what the new model embeds while queries wait.
+  function bill(row) {
+    const later = row.embeds
+      ? ` and ${money((1e6 * row.embeds) / amount("throughput") / 3600)} a million queries, ${row.embeds} items embedded anew for each` : "";
+    return spent(hours(row).all) + later;
+  }
 
   // ---- The answer.
   function line(list, name, words) {
@@ -105,20 +117,39 @@
   function parts(row) {
     const h = hours(row);
     const said = [];
-    if (h.training) said.push(`${time(h.training)} training${row.way === "train" ? " more than without" : " the map"}`);
+    if (h.training) said.push(`${time(h.training)} training${row.way === "train" ? " more than without" : " of the map"}`);
     if (h.embedding) said.push(`${time(h.embedding)} embedding pairs`);
     if (h.converting) said.push(`${time(h.converting)} converting the index`);
     return said.length > 1 ? ` (${said.join(", ")})` : "";
   }
+  // No method fits: the old model, everything anew, or neither, and the reason that decides.
+  function otherwise(b, allowed, have) {
+    const anew = ticked("sources") && ticked("rewrite");
+    const ways = ticked("runs") ? "Keep the old model" : anew ? "Embed everything again" : "";
+    const best = b.rows.find((row) => row.fits && (row.way !== "train" || modeOf() === "own"));
+    const names = allowed.filter((row) => !row.hurts).map((row) => row.method);
+    const some = names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} others` : names.join(", ");
+    const why = [];
+    if (some) why.push(`the methods that are possible here (${some}) are no better than the old model`);
+    if (best) why.push(`${best.method} ${best.keeps}, but ${refused(best, have)}`);
+    if (!why.length) why.push("no measured method is better than the old model without hurting new/new");
+    const end = ways ? "" : " Embed a sample of the items with both models before the old one is switched off: maps are fitted on it.";
+    return `${ways || "Nothing that was measured keeps this index in use"}: ${why.join("; ")}.${end}`;
+  }
   function show() {
-    const b = boards[Number(board.value) || 0];
+    remember();
+    const b = boards.find((each) => each.slug === board.value);
     const have = new Set([...held.querySelectorAll("input:checked")].map((i) => i.value));
-    const allowed = b.rows.filter((row) => !refused(row, have));
-    const fit = allowed.filter((row) => row.fits && !row.hurts);
-    const everything = amount("throughput") ? amount("items") / amount("throughput") / 3600 : Infinity;
     out.replaceChildren();
     const answer = make("div", out, undefined, "answer recommended");
     const head = make("p", answer);
+    const error = wrong();
+    if (error) {
+      head.append(error);
+      return;
+    }
+    const allowed = b.rows.filter((row) => !refused(row, have));
+    const fit = allowed.filter((row) => row.fits && !row.hurts);
     const best = fit[0];
     if (best) {
       head.append("Take ");
@@ -130,33 +161,51 @@
       const list = make("dl", answer, undefined, "sentences");
       line(list, "Score", best.score);
       line(list, "Worst moment", best.worst);
-      line(list, "Cost", `${bill(hours(best).all)}${parts(best)}`);
+      line(list, "Cost", `${bill(best)}${parts(best)}`);
       const second = fit[1];
-      line(list, "Runner-up", second ? `${second.method} ${second.keeps}; ${bill(hours(second).all)}`
+      line(list, "Runner-up", second ? `${second.method} ${second.keeps}; ${bill(second)}`
         : "none: no other method that is possible here keeps anything");
       const more = b.rows.find((row) => row.fits && (row.way !== "train" || modeOf() === "own"));
       if (more !== best) line(list, "Keeps more", `${more.method} ${more.keeps}, but ${refused(more, have)}`);
-    } else {
-      const why = new Map();
-      for (const row of b.rows.filter((r) => r.fits)) {
-        const words = refused(row, have);
-        if (words) why.set(words, (why.get(words) || 0) + 1);
-      }
-      const main = [...why].sort((p, q) => q[1] - p[1])[0];
-      head.append(ticked("runs") ? "Keep the old model: " : "Embed everything again, if you can: ");
-      head.append(main ? `no measured method is possible, mostly because ${main[0]}.`
-        : "no measured method that fits is better than it without hurting new/new.");
-    }
+    } else head.append(otherwise(b, allowed, have));
     const list = make("dl", out, undefined, "sentences others");
     if (ticked("runs")) line(list, "Keep the old model", `0 % of the upgrade, ${b.metric} ${b.today}, no cost`);
     if (ticked("sources") && ticked("rewrite")) {
-      line(list, "Embed everything again", `100 % of the upgrade, ${b.metric} ${b.alone}, after ${bill(everything)}${ticked("runs") ? "; until then the old model" : "; until then nothing answers old vectors"}`);
+      line(list, "Embed everything again", `100 % of the upgrade, ${b.metric} ${b.alone}, after ${spent(amount("items") / amount("throughput") / 3600)}${ticked("runs") ? "; until then the old model" : "; until then nothing answers old vectors"}`);
     }
     const hurting = allowed.filter((row) => row.hurts).map((row) => row.method);
     if (hurting.length) line(list, "Never recommended", `${hurting.join(", ")}: new/new suffers beyond the interval`);
     const more = make("p", out, undefined, "note");
     const all = make("a", more, "The whole ranking and its plots");
     all.href = `boards/${b.slug}.html`;
+  }
+
+  // ---- The address keeps what is not as the page brings it, so that an answer can be sent.
+  const values = () => [...form.elements].filter((e) => e.name).map((e) => {
+    const key = e.name === "held" ? `held ${e.value}` : e.name;
+    return [key, e.type === "checkbox" ? String(Number(e.checked)) : e.value, e];
+  }).filter(([, , e]) => e.type !== "radio" || e.checked);
+  let plain = new Map();
+  function remember() {
+    const brought = (key, e) => (e.name === "held" ? String(Number(modeOf() === "own" && TRAINED.includes(e.value))) : plain.get(key));
+    const changed = values().filter(([key, value, e]) => plain.has(key) && brought(key, e) !== value);
+    const mine = location.hash.startsWith("#which");
+    if (!changed.length && !mine) return;
+    const words = new URLSearchParams(changed.map(([key, value]) => [key, value]));
+    history.replaceState(null, "", changed.length ? `#which?${words}` : "#which");
+  }
+  function recall() {
+    const [place, words] = location.hash.split("?");
+    if (place !== "#which" || !words) return;
+    const given = new URLSearchParams(words);
+    if (given.has("mode")) setMode(given.get("mode") === "own" ? "own" : "vendor");
+    for (const [key, , e] of values()) {
+      if (!given.has(key) || e.type === "radio") continue;
+      if (e.type === "checkbox") e.checked = given.get(key) === "1";
+      else e.value = given.get(key);
+    }
+    if (!board.value) board.value = boards[0].slug;
+    document.getElementById("which").scrollIntoView();
   }
   for (const input of form.querySelectorAll("input[name=mode]")) {
     input.addEventListener("change", () => setMode(modeOf()));
@@ -179,5 +228,7 @@
     });
   }
   setMode(modeOf());
+  plain = new Map(values().map(([key, value]) => [key, value]));
+  recall();
   show();
 })();

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from benchmark.metrics.cost_model import Assumptions
+from benchmark.metrics.cost_model import LEAST_EXTRA, Assumptions
 from benchmark.records.record import Record
 from benchmark.report import notes
 from benchmark.report.text_table import TextCell, TextTable, simple_table
@@ -40,7 +40,7 @@ def index(boards: Sequence[RankedBoard], methods: Iterable[str]) -> dict[str, An
         "assumed": Assumptions(),
         "data": {
             "chooser": answers.chooser_data(columns or current),
-            "ways": answers.WAYS, "held": answers.HELD,
+            "ways": answers.WAYS, "held": answers.HELD, "least_extra": LEAST_EXTRA,
             "pages": {method: method_href(method) for method in methods},
         },
     }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
-from benchmark.report.costs import COSTS, bill_words, cost_text
+from benchmark.report.costs import COSTS, cost_text
 from benchmark.report.effects import Effect, models_words, percent
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
@@ -19,7 +19,7 @@ from benchmark.report.text_table import (
 )
 from leaderboard.names import record_href
 from leaderboard.pages.tables import answer_cell, hurts_cell, models_cell, rank_cell, share_cell
-from leaderboard.rank.answers import HELD, held, way
+from leaderboard.rank.answers import HELD, held, update_words, way
 from leaderboard.rank.boards import NO_SCORE, NO_VERDICT, RankedBoard
 from leaderboard.rank.heatmap import heatmap
 from leaderboard.read.methods import MethodInfo, bibtex
@@ -27,7 +27,7 @@ from leaderboard.read.methods import MethodInfo, bibtex
 # What of a card is shown elsewhere on the page, or not at all.
 _ELSEWHERE = (
     "method", "summary", "idea", "family", "parameters", "variants", "added parameters",
-    "training cost", "baseline", "indexes", "new embeddings",
+    "training cost", "baseline", "indexes", "new embeddings", "fitted",
 )  # fmt: skip
 _PARAMETERS = ("name", "value", "where it is from")
 # The metrics that a board shows first.
@@ -269,14 +269,13 @@ def _on(board: RankedBoard, effect: Effect) -> str:
 
 def _cost_words(info: MethodInfo, boards: Sequence[RankedBoard]) -> str:
     """Training, conversion and storage, as the first of its boards counted them."""
-    known = next((b.costs[info.method] for b in boards if b.costs.get(info.method)), {})
-    if not known or way(info) is None:
+    board = next((b for b in boards if b.costs.get(info.method)), None)
+    if board is None or way(info) is None:
         return "what the new model costs."
-    assumed = Assumptions()
-    hours = assumed.updating(known, trains=way(info) == "train")
-    items = f"{assumed.items / 1e6:g} million items"
-    parts = [f"{bill_words(hours, assumed)} beside the new model, for {items}"]
-    if "training_cost" in known:
+    known = board.update_costs(info.method)
+    items = f"{Assumptions().items / 1e6:g} million items"
+    parts = [f"{update_words(board, info.method)} beside the new model, for {items}"]
+    if "training_cost" in known and way(info) == "train":
         parts.append(f"{cost_text('training_cost', known['training_cost'])} of a plain training")
     if "bytes_before" in known:
         parts.append(f"{cost_text('bytes_before', known['bytes_before'])} bytes an item")

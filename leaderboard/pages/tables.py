@@ -218,12 +218,12 @@ def hurts_cell(effect: Effect) -> TextCell:
 
 def _cost_cells(board: RankedBoard, method: str) -> Iterator[TextCell]:
     """Hours and money of an update under the chooser's defaults, and bytes of an item."""
-    costs = board.costs.get(method, {})
-    family = board.info[method].family
-    if family in ("control", "baseline", "unknown"):
+    costs, info = board.update_costs(method), board.info[method]
+    if info.family in ("control", "baseline", "unknown"):
         yield TextCell()
     else:
-        hours = _ASSUMED.updating(costs, trains=family == "compatible training")
+        trains = info.family == "compatible training"
+        hours = _ASSUMED.updating(costs, trains=trains, fitted=info.fitted)
         money = money_words(_ASSUMED.money(hours))
         words = f"{hours_words(hours)}, {money}" if hours else "nothing"
         yield TextCell(words, sort=f"{hours:.6g}")

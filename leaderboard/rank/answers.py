@@ -9,7 +9,7 @@ from typing import Any, Literal
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
-from benchmark.report.costs import bill_words
+from benchmark.report.costs import bill_words, money_words
 from benchmark.report.effects import Effect, keeps, models_words, order_name
 from benchmark.report.ranks import apart
 from benchmark.report.scenarios import CLASSES
@@ -38,7 +38,7 @@ HELD = {
 }
 """Needs of methods beside pictures and vectors, in the chooser's words."""
 _COMMON = ("extended-class", "open-class")
-_COSTS = ("training_cost", "convert_multiply_adds", "query_multiply_adds", "bytes_before")
+_COSTS = ("training_cost", "fit_multiply_adds", "convert_multiply_adds")
 
 
 def way(info: MethodInfo) -> Way | None:
@@ -56,6 +56,22 @@ def held(info: MethodInfo) -> list[str]:
     longer = ["longer"] if "dimension" in info.changes else []
     embeds = ["new embeddings"] if info.new_embeddings else []
     return [*(need for need in info.needs if need in HELD), *longer, *embeds]
+
+
+def update_words(board: RankedBoard, method: str) -> str:
+    """Hours and money of an update under the chooser's defaults, and of each query after it."""
+    assumed, info = Assumptions(), board.info[method]
+    trains = way(info) == "train"
+    hours = assumed.updating(board.update_costs(method), trains=trains, fitted=info.fitted)
+    return " and ".join(filter(None, (bill_words(hours, assumed), query_words(info, assumed))))
+
+
+def query_words(info: MethodInfo, assumed: Assumptions) -> str:
+    """Money of what the new model embeds while queries wait; empty where that is nothing."""
+    if not info.new_embeddings:
+        return ""
+    money = money_words(assumed.money(assumed.embedding(1e6 * info.new_embeddings)))
+    return f"{money} a million queries, {info.new_embeddings} items embedded anew for each"
 
 
 def commonest(boards: Sequence[RankedBoard]) -> RankedBoard | None:
@@ -102,11 +118,10 @@ def advice(board: RankedBoard, ways: Sequence[Way], who: str) -> dict[str, Any] 
     if not fit:
         return None
     method, *others = fit
-    assumed, mine = Assumptions(), way(board.info[method]) or "train"
-    hours = assumed.updating(board.costs.get(method, {}), trains=mine == "train")
+    mine = way(board.info[method]) or "train"
     return _option(board, method, fits=True) | {
         "who": who, "href": method_href(method), "happens": WAYS[mine],
-        "bill": bill_words(hours, assumed), "runner_up": _runner_up(board, method, others),
+        "bill": update_words(board, method), "runner_up": _runner_up(board, method, others),
         "runner_up_href": method_href(others[0]) if others else "",
         # The first of the methods before it, and its needs.
         "more": "" if possible[0] == method else _costly(board, ways, possible[0]),
@@ -268,9 +283,11 @@ def chooser_data(boards: Sequence[RankedBoard]) -> list[dict[str, Any]]:
 
 def _option(board: RankedBoard, method: str, *, fits: bool) -> dict[str, Any]:
     effect, info = board.standing.effects[method], board.info[method]
-    costs = board.costs.get(method, {})
+    costs = board.update_costs(method)
     return {
         "method": method, "way": way(info), "held": held(info), "fits": fits,
+        "rewrites": "gallery" in info.changes, "fitted": info.fitted,
+        "embeds": info.new_embeddings,
         "hurts": effect.hurts, "models": models_words(effect.models), "sure": effect.enough,
         "share": rounded(effect.share.value), "keeps": keeps(effect),
         "caveat": caveat(effect), "score": score_words(board, effect),

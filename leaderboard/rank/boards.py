@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
+from statistics import median
 from typing import Any
 
 from benchmark.config.loading import load_protocol
@@ -11,7 +12,13 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.records.files import StoredRecord
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, outcome, scores, select
-from benchmark.report.costs import COSTS, cost_text, method_costs
+from benchmark.report.costs import (
+    COSTS,
+    cost_text,
+    fit_multiply_adds,
+    method_costs,
+    typical_training_costs,
+)
 from benchmark.report.effects import PARTS, Standing, standing
 from benchmark.report.scenarios import Scenario, scenario
 from benchmark.report.scores import CaseVerdict, MethodScores, ScoreTable
@@ -39,6 +46,7 @@ class RankedBoard:
         info: Method -> its card in words.
         whole: The board that this one has some records of, whose cases and costs it shows.
         chosen: Metrics of such a part.
+        training_costs: Method -> what its training costs, over all boards.
     """
 
     slug: str
@@ -47,6 +55,7 @@ class RankedBoard:
     info: Mapping[str, MethodInfo] = field(default_factory=dict)
     whole: "RankedBoard | None" = None
     chosen: tuple[str, ...] = ()
+    training_costs: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def records(self) -> list[Record]:
@@ -151,6 +160,14 @@ class RankedBoard:
         alone = methods.get("independent", ())
         return {method: method_costs(own, alone) for method, own in methods.items()}
 
+    def update_costs(self, method: str) -> dict[str, float]:
+        """Costs that make the hours of an update: training by all boards, the map by this one."""
+        found = {**self.costs.get(method, {}), "fit_multiply_adds": 0.0}
+        if method in self.training_costs:
+            found["training_cost"] = self.training_costs[method]
+        known = [fit_multiply_adds(r) for r in self.records if r.method == method]
+        return found | {"fit_multiply_adds": median(known)} if known else found
+
     @cached_property
     def by_metric(self) -> Mapping[str, Standing]:
         """The standing of the methods by each metric."""
@@ -241,10 +258,11 @@ class RankedBoard:
         """Costs that are the same, as printed, for every method that may be ranked."""
         shared = {}
         for key in self.cost_keys:
-            known = [self.costs[m].get(key) for m, about in self.info.items() if about.ranked]
-            texts = {cost_text(key, value): value for value in known if value is not None}
-            if len(known) > 1 and len(texts) == 1 and key != "training_cost":
-                shared[key] = min(texts.values())
+            ranked = [m for m, about in self.info.items() if about.ranked and self.costs[m]]
+            known = [self.costs[m][key] for m in ranked if key in self.costs[m]]
+            texts = {cost_text(key, value) for value in known}
+            if len(ranked) == len(known) > 1 and len(texts) == 1 and key != "training_cost":
+                shared[key] = min(known)
         return shared
 
 
@@ -254,6 +272,7 @@ def make_boards(
     """A board for each protocol, track and setting: unmodified ones first, then photographs."""
     by_record = {id(each.record): each for each in stored}
     groups = scores.group(each.record for each in by_record.values())
+    training = typical_training_costs(each.record for each in by_record.values())
     newest: dict[tuple[str, str], tuple[int, int]] = {}
     for first, *_ in groups:
         key, version = _version(first)
@@ -267,7 +286,7 @@ def make_boards(
         slug = next(slug for slug in slugs if slug not in found)
         own = {record.method: info[record.method] for record in members}
         here = tuple(by_record[id(record)] for record in members)
-        found[slug] = RankedBoard(slug, here, latest, own)
+        found[slug] = RankedBoard(slug, here, latest, own, training_costs=training)
     return sorted(
         found.values(),
         key=lambda b: (bool(b.first.changed), not b.latest, b.scenario.place, not b.general),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from benchmark.metrics.estimate import Estimate
 from benchmark.report.effects import Effect, keeps, models_words
 from benchmark.report.ranks import LEAST_MODELS
 from benchmark.report.scenarios import CLASSES, Scenario
@@ -167,21 +168,27 @@ def cell(board: RankedBoard, method: str) -> TextCell:
     elsewhere = method in board.unranked
     few = "few" if effect.models < LEAST_MODELS or elsewhere else ""
     hurts = "hurts" if effect.hurts else ""
-    look = " ".join(filter(None, (shade(effect.share.value, board.without), few, hurts)))
+    look = " ".join(filter(None, (shade(effect.share, board.without), few, hurts)))
     hint = _hint(effect, elsewhere=elsewhere)
     return TextCell(f"{100 * effect.share.value:z.0f}", look=look, hint=hint)
 
 
-def shade(share: float, without: float = 0.0) -> str:
-    """Class of the shade of a share; red is what is no better than doing without any method.
+def shade(share: Estimate, without: float = 0.0) -> str:
+    """Class of the shade of a share; none where its interval holds that of doing without a method.
+
+    Shares of one or two models have no interval, and no shade.
 
     Example:
-        >>> shade(0.25), shade(0.7, 0.75), shade(-0.3)
-        ('p2', 'm1', 'm2')
+        >>> shade(Estimate(0.25, 0.1, 0.4)), shade(Estimate(0.7, 0.6, 0.74), 0.75)
+        ('p2', 'm1')
+        >>> shade(Estimate(-0.3, -0.4, -0.2)), shade(Estimate(0.02, -0.17, 0.21))
+        ('m2', 'open')
     """
-    if share <= without:
-        return "m2" if share < without - _FAR_BELOW else "m1"
-    return next((name for limit, name in _SHADES if share < limit), "p5")
+    if share.is_below(without):
+        return "m2" if share.known < without - _FAR_BELOW else "m1"
+    if not share.is_above(without):
+        return "open"
+    return next((name for limit, name in _SHADES if share.known < limit), "p5")
 
 
 def _hint(effect: Effect, *, elsewhere: bool) -> str:

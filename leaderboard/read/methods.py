@@ -70,6 +70,11 @@ class MethodInfo:
         return int(self.card.get("new embeddings", 0))
 
     @property
+    def fitted(self) -> bool:
+        """Something is fitted on pairs of vectors of the same items."""
+        return bool(self.card.get("fitted", True))
+
+    @property
     def second_hand(self) -> str:
         """A mark for what was built without its paper and without its authors' code."""
         mark = "second-hand"
@@ -146,7 +151,7 @@ def _facts(name: str) -> dict[str, Any]:
     method = registry.method(name)
     return {
         "family": _family(name, method), "baseline": method.baseline, "indexes": method.indexes,
-        "new embeddings": method.new_embeddings,
+        "new embeddings": method.new_embeddings, "fitted": method.fitted,
     }  # fmt: skip
 
 

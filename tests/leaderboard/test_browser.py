@@ -1,5 +1,6 @@
 """The site in a real browser: sorting, filters, hovering, colours, a phone, keyboard, downloads."""
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -227,12 +228,80 @@ def test_the_chooser_recommends_one_and_says_why(visit):
     assert page.locator("#chosen .pick").count() == 0
 
 
+TICKS = {
+    "runs": "The old model still runs", "sources": "The sources of the stored",
+    "rewrite": "The index may be rewritten", "images": "Other pictures of the same kind",
+}  # fmt: skip
+
+
+def possible(row, mode, on):
+    """Tell by a method's declarations alone, with nothing else at hand, if it can be taken."""
+    given = {"the new classifier", "labels"} if mode == "own" else set()
+    both = on["sources"] or (on["runs"] and on["images"])
+    lacks = [need for need in row["held"] if need not in given]
+    if not both or lacks or row["embeds"] or (row["way"] == "train" and mode != "own"):
+        return False
+    return on["rewrite"] or not row["rewrites"]
+
+
+@pytest.mark.parametrize("mode", ["vendor", "own"])
+def test_the_chooser_advises_nothing_impossible_whatever_is_ticked(visit, mode):
+    page = visit("index")
+    data = json.loads(page.locator("#data").text_content())["chooser"]
+    page.get_by_text("More: which upgrade").click()
+    page.check(f"input[name=mode][value={mode}]")
+    advised = 0
+    for board in data:
+        page.select_option("#choose-board", board["slug"])
+        rows = {row["method"]: row for row in board["rows"]}
+        for states in itertools.product((True, False), repeat=len(TICKS)):
+            on = dict(zip(TICKS, states, strict=True))
+            for name, state in on.items():
+                page.set_checked(f"input[name={name}]", state)
+            text = page.inner_text("#chosen .recommended")
+            fit = [m for m, row in rows.items() if row["fits"] and possible(row, mode, on)]
+            if fit:
+                assert chosen(page) in fit, (board["slug"], on)
+                advised += 1
+                continue
+            assert page.locator("#chosen .pick").count() == 0, (board["slug"], on, text)
+            anew = on["sources"] and on["rewrite"]
+            words = "Keep the old" if on["runs"] else "Embed everything" if anew else "Nothing"
+            assert text.startswith(words), (board["slug"], on, text)
+            assert "no measured method is possible" not in text
+    assert advised > 10
+
+
+def test_the_chooser_takes_no_amount_that_is_none(visit):
+    page = visit("index")
+    for items in ("", "0", "-5"):
+        page.fill("input[name=items]", items)
+        assert page.inner_text("#chosen").strip() == "Items: expected a number of at least 1."
+    page.fill("input[name=items]", "5000")
+    assert "of one machine" in page.inner_text("#chosen")
+
+
+def test_the_address_keeps_what_was_chosen(visit):
+    page = visit("index")
+    page.fill("input[name=items]", "5000")
+    page.check("input[name=mode][value=own]")
+    page.uncheck("input[name=rewrite]")
+    text, address = page.inner_text("#chosen"), page.url
+    assert address.endswith("#which?mode=own&rewrite=0&items=5000")
+    other = visit("index")
+    other.goto(address)
+    other.reload()
+    assert other.inner_text("#chosen") == text and other.input_value("[name=items]") == "5000"
+    assert not other.is_checked("input[name=rewrite]")
+
+
 def test_the_choosers_arithmetic_is_that_of_the_site(visit):
     page = visit("index")
     page.get_by_text("More: which upgrade").click()
     label = page.locator("#choose-board option", has_text="learns from more pictures").inner_text()
     page.select_option("#choose-board", label=label)
-    costs = {"training_cost": 1.5, "convert_multiply_adds": 20_000}
+    # 3 passes of 20,000 multiply-adds, 600 steps of 256 pairs
+    costs = {"fit_multiply_adds": 3 * 20_000 * 600 * 256, "convert_multiply_adds": 20_000}
     for items, throughput, price in ((None, None, None), (3.6e6, 100, 5.0), (1e9, 2000, 0.4)):
         assumed = Assumptions()
         if items is not None:

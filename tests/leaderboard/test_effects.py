@@ -259,13 +259,48 @@ def test_embedding_within_a_query_is_not_had_for_nothing(several, monkeypatch):
 
 def test_hours_by_hand():
     assumed = Assumptions(items=3.6e6, throughput=100, training_hours=10, pairs=36e4, map_rate=1e6)
-    costs = {"training_cost": 1.25, "convert_multiply_adds": 1e3}
-    # 2.5 of training, 1 of embedding pairs, 1 of converting.
+    costs = {"training_cost": 1.25, "fit_multiply_adds": 9e9, "convert_multiply_adds": 1e3}
+    # 2.5 of fitting, 1 of embedding pairs, 1 of converting.
     assert assumed.updating(costs, trains=False) == 4.5
+    assert assumed.updating(costs, trains=True) == 3.5  # 2.5 of training longer, 1 of converting
+    assert assumed.updating({}, trains=False, fitted=False) == 0.0
     assert assumed.embedding(assumed.items) == 10.0
     assert assumed.updating({"training_cost": 0.9}, trains=True) == 0.0
+    assert assumed.updating({"training_cost": 1.04}, trains=True) == 0.0  # repeats differ by that
     few = Assumptions(items=100, throughput=1, pairs=1000)
     assert few.updating({}, trains=False) == pytest.approx(100 / 3600)
+
+
+def test_hours_do_not_follow_the_clock_of_one_board():
+    """A neighbour's load on one of three boards; a map's steps are counted, never timed."""
+    sizes = {"generations": {"new": {"images": 100, "classes": 10}}}
+    made = [
+        make_record(m, protocol=p, run={"training_cost": c}, cost={"query_multiply_adds": 50},
+                    dataset={"name": "x", **sizes}, recipe={"transform_steps": "8 epochs"})
+        for m in ("bct", "linear:query")
+        for p, c in (("open-class", 1.0), ("extended-class", 8.56), ("open-data", 1.02))
+    ]  # fmt: skip
+    for board in boards_of(made):
+        assert board.update_costs("bct")["training_cost"] == 1.02
+        assert answers.update_words(board, "bct") == "no extra machine time"
+        # 3 passes, 50 multiply-adds, 8 epochs of one step of 100 pairs
+        assert board.update_costs("linear:query")["fit_multiply_adds"] == 3 * 50 * 8 * 100
+
+
+def test_a_cascade_fits_nothing_and_pays_by_the_query():
+    (board,) = boards_of([make_record("cascade"), make_record("score-merge")])
+    words = answers.update_words(board, "cascade")
+    # 200 million embeddings, 500 a second: 111 hours.
+    assert words == (
+        "no extra machine time and $222 a million queries, 200 items embedded anew for each"
+    )
+    assert answers.update_words(board, "score-merge") == "33 min of one machine, $1.11"
+
+
+def test_costs_that_one_method_lacks_are_not_shared():
+    costs = {"bct": {}, "cascade": {"model_runs": 2}, "rank-merge": {"model_runs": 2}}
+    (board,) = boards_of(make_record(m, cost={"bytes_before": 64, **c}) for m, c in costs.items())
+    assert set(board.shared_costs) == {"bytes_before"}
 
 
 def test_what_a_submission_takes():
