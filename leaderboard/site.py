@@ -244,8 +244,9 @@ class _SitePages:
         guide = _HERE.parent / "docs" / "own-vectors.md"
         if not guide.is_file():
             return ""
-        self._write(guide.name, guide.read_bytes())
-        return guide.name
+        address = guide.with_suffix(".html").name
+        self._page("guide", address, text=templates.from_markdown(guide.read_text("utf-8")))
+        return address
 
     def _scenarios(self) -> dict[str, Any]:
         return {

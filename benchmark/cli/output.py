@@ -74,6 +74,7 @@ def progress_bar(words: str) -> Iterator[Callable[[float], None]]:
     with progress.Progress(
         progress.TextColumn(words), progress.BarColumn(bar_width=24),
         progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
+        progress.TextColumn("left"),
         console=console, transient=True, disable=not console.is_terminal,
     ) as bar:  # fmt: skip
         task = bar.add_task("", total=1.0)

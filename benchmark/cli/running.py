@@ -11,6 +11,7 @@ from rich.console import Console
 
 from benchmark.cli.output import echo
 from benchmark.cli.records import print_tables
+from benchmark.config import registry
 from benchmark.config.files import digest, plain_io_errors, writable, write_whole
 from benchmark.config.split_sizes import generation_lines
 from benchmark.config.sweep import Axis
@@ -20,6 +21,7 @@ from benchmark.harness.graph import Stage
 from benchmark.harness.published_models import Published
 from benchmark.harness.requests import Request
 from benchmark.harness.store import Store, default_store
+from benchmark.metrics.intervals import LEAST_GROUPS
 
 if TYPE_CHECKING:
     from benchmark.records.record import Record
@@ -33,6 +35,7 @@ class Progress(Reporter):
         self.bar = progress.Progress(
             progress.TextColumn("{task.description}"), progress.BarColumn(bar_width=24),
             progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
+            progress.TextColumn("left"),
             console=self.console, transient=True, disable=not self.console.is_terminal,
         )  # fmt: skip
         self.places: dict[str, tuple[str, progress.TaskID]] = {}
@@ -100,6 +103,9 @@ def _print_plan(request: Request, store: Store, out: Path, published: Published 
     for result in plan.results:
         if result.reason:
             echo(f"left out {result.label}: {result.reason}")
+    reader = registry.check_options(track.dataset, track.data, "track")
+    if track.needs_root and reader.origin is None:
+        echo(f"note    intervals need {LEAST_GROUPS} classes or more that are evaluated")
     if not has_data:
         echo(f"data    not here: to run on track {track.id}, give --data-root, its images' folder")
     for (label, seed), path in request.paths(out).items():

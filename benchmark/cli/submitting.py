@@ -76,7 +76,8 @@ def submit(
     for line in submission.missing:
         echo(f"missing: {line}")
     if submission.missing:
-        raise BenchError(f"submit {name}: {len(submission.missing)} things are missing")
+        n = len(submission.missing)
+        raise BenchError(f"submit {name}: {n} {'thing is' if n == 1 else 'things are'} missing")
     echo(write_bundle(submission, results, out or Path(f"submission-{name}")))
 
 

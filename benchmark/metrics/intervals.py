@@ -24,6 +24,8 @@ Span = tuple[float, float]
 
 DRAWS = 500
 """Draws of the groups, where a score is no mean over queries."""
+LEAST_GROUPS = 5
+"""Fewer groups say nothing of others: Student's t of two or three is wider than all scores."""
 _BLOCK = 1 << 22  # weights that are held at a time
 
 
@@ -37,7 +39,7 @@ class Spread:
     n_groups: int
 
     def interval(self, level: float = 0.95, *, share: bool = True) -> Span | None:
-        """Ends of the interval; None for a single group, which says nothing about others.
+        """Ends of the interval; None for fewer than ``LEAST_GROUPS`` groups.
 
         Args:
             level: Share of intervals that shall hold the true score, in (0, 1).
@@ -53,7 +55,7 @@ class Spread:
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"level: expected a share in (0, 1), got {level}")
-        if self.n_groups < 2:
+        if self.n_groups < LEAST_GROUPS:
             return None
         t = _t_quantile(self._freedom(), 0.5 + level / 2)
         if self.deviation <= 1e-12:
@@ -62,11 +64,11 @@ class Spread:
         return (max(0.0, low), min(1.0, high)) if share else (low, high)
 
     def p_value(self) -> float:
-        """Two-sided p-value of a difference against none, by Student's t; 1 for a single group."""
+        """Two-sided p-value of a difference against none, by Student's t; 1 without an interval."""
         from scipy.special import stdtr
 
-        if self.n_groups < 2 or self.deviation <= 1e-12:
-            return float(self.value == 0 or self.n_groups < 2)
+        if self.n_groups < LEAST_GROUPS or self.deviation <= 1e-12:
+            return float(self.value == 0 or self.n_groups < LEAST_GROUPS)
         return float(2 * stdtr(self._freedom(), -abs(self.value) / self.deviation))
 
     def _freedom(self) -> float:
@@ -101,23 +103,23 @@ class MeanDifference:
     n_groups: int
 
     def interval(self, level: float = 0.95) -> Span | None:
-        """Ends of the interval; None for a single group, which says nothing about others."""
+        """Ends of the interval; None for fewer than ``LEAST_GROUPS`` groups."""
         if not 0.0 < level < 1.0:
             raise ValueError(f"level: expected a share in (0, 1), got {level}")
-        if self.n_groups < 2:
+        if self.n_groups < LEAST_GROUPS:
             return None
         t = _t_quantile(float(self.n_groups), 0.5 + level / 2)
         return self.below[0] - t * self.below[1], self.above[0] + t * self.above[1]
 
     def p_value(self) -> float:
         """Two-sided p-value against no difference: below 0.05 just where the interval is off 0."""
-        if self.n_groups < 2:
+        if self.n_groups < LEAST_GROUPS:
             return 1.0
         return min(1.0, 2 * min(self.p_above(0.0), self._tail(self.above[0], self.above[1])))
 
     def p_above(self, least: float) -> float:
-        """One-sided p-value of a mean difference of ``least`` or more; 1 for a single group."""
-        if self.n_groups < 2:
+        """One-sided p-value of a mean difference of ``least`` or more; 1 without an interval."""
+        if self.n_groups < LEAST_GROUPS:
             return 1.0
         return self._tail(least - self.below[0], self.below[1])
 

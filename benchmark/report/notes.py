@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from benchmark.config.loading import load_protocol, load_track
 from benchmark.errors import AbsentError
+from benchmark.metrics.intervals import LEAST_GROUPS
 from benchmark.records.record import Record
 from benchmark.report import numbers, outcome, select
 from benchmark.report.comparable import of_another_old_model
@@ -145,6 +146,8 @@ def interval_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> st
     """
     several = len({r.seed for r in records}) > 1
     over = "Student's t over the seeds" if several else over_words(records, metrics)
+    if not over and any(record.counts for record in records):
+        return f"no intervals, as there are fewer than {LEAST_GROUPS} classes"
     return "± is the wider side of the 95 % interval" + (f" ({over})" if over else "")
 
 

@@ -87,6 +87,19 @@ def role(case: str, names: Sequence[str]) -> Role:
     return "self-test" if query == gallery else "cross-test"
 
 
+def case_head(case: str) -> str:
+    """The head of a case's column: several conversions of one gallery are counted.
+
+    Example:
+        >>> case_head("old'/old'"), case_head("v1'''''/v1'''''"), case_head("new/old")
+        ("old'/old'", 'v1, 5 updates', 'new/old')
+    """
+    query, _, gallery = case.partition("/")
+    name = query.rstrip("'")
+    marks = len(query) - len(name)
+    return f"{name}, {marks} updates" if query == gallery and marks > 1 else case
+
+
 def cases(records: Sequence[Record], chosen: Names = None) -> list[str]:
     """Cases in reading order; by default those of the newest model, and converted galleries.
 

@@ -6,11 +6,12 @@ from typing import Any
 from benchmark.metrics.cost_model import LEAST_EXTRA, Assumptions
 from benchmark.records.record import Record
 from benchmark.report import notes
+from benchmark.report.effects import models_words
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard.names import method_href, record_href
 from leaderboard.pages.tables import SettingsFamily
 from leaderboard.rank import answers
-from leaderboard.rank.boards import RankedBoard
+from leaderboard.rank.boards import RankedBoard, compared
 from leaderboard.rank.heatmap import heatmap, side_by_side
 
 _QUESTIONS = (
@@ -25,7 +26,7 @@ _VENDOR: tuple[answers.Way, ...] = ("convert", "query", "lists")
 
 def index(boards: Sequence[RankedBoard], methods: Iterable[str]) -> dict[str, Any]:
     """Values of the first page: the answer for the commonest upgrade, the heatmap, the chooser."""
-    current = [board for board in boards if board.current]
+    current = compared(boards)
     single = [board for board in current if not board.of_setting]
     board = answers.commonest(boards)
     # The commonest upgrade comes first: rows are in its order.
@@ -62,13 +63,20 @@ def _questions(boards: Sequence[RankedBoard]) -> list[tuple[str, str, str]]:
     ]
     for words, protocol in _QUESTIONS:
         of = [board for board in boards if board.first.protocol == protocol]
-        found += [(words, f"boards/{board.slug}.html", "") for board in of[:1]]
+        found += [(_asked(words, board), f"boards/{board.slug}.html", "") for board in of[:1]]
     return found
+
+
+def _asked(words: str, board: RankedBoard) -> str:
+    """A question of readers, with what it was measured on where that is no photograph."""
+    models = "" if board.enough else f", {models_words(board.models)}"
+    subject = board.scenario.subject
+    return words if board.scenario.kind == "photographs" else f"{words} (on {subject}{models})"
 
 
 def scenarios(boards: Sequence[RankedBoard], families: Sequence[SettingsFamily]) -> dict[str, Any]:
     """Every board: those of three models or more, the others apart, and what was changed."""
-    current = [board for board in boards if board.current and not board.of_setting]
+    current = [board for board in compared(boards) if not board.of_setting]
     of_families = [board for family in families for board in family.boards.values()]
     shown = {board.slug for board in (*current, *of_families)}
     lines = [(board, notes.question(board.first)) for board in current]

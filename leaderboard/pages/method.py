@@ -20,7 +20,7 @@ from benchmark.report.text_table import (
 from leaderboard.names import record_href
 from leaderboard.pages.tables import answer_cell, hurts_cell, models_cell, rank_cell, share_cell
 from leaderboard.rank.answers import HELD, held, update_words, way
-from leaderboard.rank.boards import NO_SCORE, NO_VERDICT, RankedBoard
+from leaderboard.rank.boards import NO_SCORE, NO_VERDICT, RankedBoard, compared
 from leaderboard.rank.heatmap import heatmap
 from leaderboard.read.methods import MethodInfo, bibtex
 
@@ -42,10 +42,10 @@ def method_page(
 ) -> dict[str, Any]:
     """Values of the template of a method; ``known`` are the methods that have a page."""
     of_method = [board for board in boards if info.method in board.info]
-    plain = [board for board in of_method if not board.first.changed]
+    plain = [board for board in of_method if not board.first.changed] or of_method
     name = info.method.partition(":")[0]
     variants = [f"{name}:{variant}" for variant in info.card.get("variants", {})]
-    current = [board for board in plain if board.current]
+    current = compared(plain)
     parameters = [
         [TextCell(key, code=True), TextCell(value, code=True), note]
         for key, text in info.card.get("parameters", {}).items()
@@ -61,7 +61,9 @@ def method_page(
         "idea": paragraphs(str(info.card.get("idea", ""))),
         "card": [*card, *_costs(info.method, plain)],
         "sentences": sentences(info, current),
-        "heat": heatmap(current, "../", [info.method]) if info.ranked and current else None,
+        "heat": heatmap(_touched(current, info.method), "../", [info.method])
+        if info.ranked and current
+        else None,
         "standings": [(b, _standings(info.method, b)) for b in plain],
         "sensitivity": sensitivity(info.method, boards),
         "parameters": simple_table("Parameters", "", _PARAMETERS, (), parameters),
@@ -70,6 +72,16 @@ def method_page(
         "bibtex": bibtex(info.method, str(info.card.get("paper", ""))),
         "records": [(b.scenario.title, record_links(b, info.method)) for b in of_method],
     }
+
+
+def _touched(boards: Sequence[RankedBoard], method: str) -> list[RankedBoard]:
+    """Boards without those of settings that do not touch a method: of equal effect, the first."""
+    found: dict[Any, RankedBoard] = {}
+    for board in boards:
+        about, effect = board.first, board.standing.effects.get(method)
+        same = (about.protocol.partition(":")[0], about.track, effect)
+        found.setdefault(same if board.of_setting and effect else board.slug, board)
+    return [*found.values()]
 
 
 def record_links(board: RankedBoard, method: str) -> list[tuple[str, int]]:

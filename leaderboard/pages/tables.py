@@ -12,6 +12,7 @@ from benchmark.report.effects import Effect, Standing, models_words, order_name,
 from benchmark.report.ranks import LEAST_MODELS, RankPlace
 from benchmark.report.scenarios import scenario
 from benchmark.report.scores import MethodScores, mean_score
+from benchmark.report.select import case_head
 from benchmark.report.tables import backfilling, settings
 from benchmark.report.tables.results import label
 from benchmark.report.text_table import (
@@ -79,7 +80,7 @@ def ranking(board: RankedBoard, metric: str) -> TextTable:
     columns = [TextColumn("rank"), TextColumn("method", heading=True)]
     columns.append(TextColumn("keeps", "of the upgrade"))
     roles = dict(zip(board.table.cases, board.table.roles, strict=True))
-    heads = [*_own_heads(own), *(TextColumn(case, roles[case]) for case in board.shown_cases)]
+    heads = [*_own_heads(own), *(TextColumn(case_head(c), roles[c]) for c in board.shown_cases)]
     heads += [TextColumn("compatible"), TextColumn("hurts")]
     heads += [TextColumn("update", "of 100 M items"), TextColumn("item", "bytes")]
     name = "independent" if own.criterion.kind == "area" else "lower"

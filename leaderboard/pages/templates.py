@@ -1,6 +1,7 @@
 """Templates: compiled once, every value escaped."""
 
 import json
+import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -30,6 +31,31 @@ def embed(value: Any) -> Markup:
     for char, escaped in _ESCAPED.items():
         text = text.replace(char, escaped)
     return Markup(text)
+
+
+def from_markdown(text: str) -> Markup:
+    r"""A document as HTML; links to files that are not on the site are plain words.
+
+    Example:
+        >>> str(from_markdown("<!-- made --> See [a](b.md), [c](#d) & `<e>`."))
+        '<p>See a, <a href="#d">c</a> &amp; <code>&lt;e&gt;</code>.</p>\n'
+    """
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(re.sub(r"<!--.*?-->", "", text, flags=re.S))
+    for token in tokens:
+        kept, leads = [], [True]
+        for child in token.children or ():
+            if child.type == "link_open":
+                leads.append(str(child.attrs["href"]).startswith(("#", "https://")))
+            away = child.type.startswith("link_") and not leads[-1]
+            if child.type == "link_close":
+                leads.pop()
+            if not away and child.type != "image":
+                kept.append(child)
+        token.children = kept if token.children is not None else None
+    return Markup(parser.renderer.render(tokens, parser.options, {}))
 
 
 def definitions(pairs: Iterable[tuple[str, str]]) -> Markup:

@@ -15,7 +15,7 @@ from benchmark.report.ranks import apart
 from benchmark.report.scenarios import CLASSES
 from benchmark.report.tables import backfilling
 from leaderboard.names import method_href
-from leaderboard.rank.boards import RankedBoard, rounded
+from leaderboard.rank.boards import NO_SCORE, RankedBoard, compared, rounded
 from leaderboard.read.methods import MethodInfo
 
 Way = Literal["train", "convert", "query", "lists"]
@@ -79,7 +79,7 @@ def commonest(boards: Sequence[RankedBoard]) -> RankedBoard | None:
 
     Photographs come first, whatever other pictures say.
     """
-    plain = [b for b in boards if b.current and not b.of_setting and candidates(b)]
+    plain = [b for b in compared(boards) if not b.of_setting and candidates(b)]
     if not plain:
         return None
 
@@ -201,6 +201,7 @@ def board_answer(board: RankedBoard) -> dict[str, Any]:
         if needs := [HELD[need] for need in held(board.info[best])]:
             lines.append(f"It needs {' and '.join(needs)}.")
         lines.append(f"Worst moment: {worst_words(board, effect)}.")
+    lines += direct_words(board)
     plain = plain_words(board, fit[0] if fit else None)
     half = half_words(board)
     lines += [words for words in (plain, half) if words]
@@ -211,6 +212,26 @@ def board_answer(board: RankedBoard) -> dict[str, Any]:
             f"Hurts new/new: {', '.join(hurting[:6])}{' and others' if len(hurting) > 6 else ''}."
         )
     return {"method": fit[0] if fit else None, "lines": lines, "sure": board.enough}
+
+
+def direct_words(board: RankedBoard) -> list[str]:
+    """The best of a chain where each model is made to fit the first one, not the one before it."""
+    case, metric = f"{board.cross} direct", board.metric
+    if board.standing.criterion.kind != "chain" or case not in board.table.cases:
+        return []
+    rows = {row.method: row.cells.get((metric, case), NO_SCORE) for row in board.methods}
+    known = {m: s for m, s in rows.items() if s.value is not None and board.info[m].ranked}
+    today = board.bound("lower", metric)
+    best = max(known, key=lambda m: (known[m].known, m), default=None)
+    if best is None or today is None or known[best].known <= today:
+        return []
+    unit = numbers.metric(metric).unit
+    value, old = numbers.number(known[best].value, unit), numbers.number(today, unit)
+    sure = known[best].is_above(today)
+    return [
+        f"Without the models between ({case}) {best} has {value}, the old model {old}"
+        f"{'' if sure else ', which cannot be told apart'}."
+    ]
 
 
 def plain_words(board: RankedBoard, best: str | None) -> str:

@@ -1,6 +1,6 @@
 """Boards: the records of one protocol on one track with one setting, their scores and ranks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
@@ -264,6 +264,12 @@ class RankedBoard:
             if len(ranked) == len(known) > 1 and len(texts) == 1 and key != "training_cost":
                 shared[key] = min(known)
         return shared
+
+
+def compared(boards: Sequence[RankedBoard]) -> list[RankedBoard]:
+    """The boards that pages compare: current ones; of nothing but changed tracks, the newest."""
+    current = [board for board in boards if board.current]
+    return current or [board for board in boards if board.latest]
 
 
 def make_boards(

@@ -111,3 +111,71 @@ def test_a_folder_without_records_among_others_is_refused(tmp_path):
     (tmp_path / "two").mkdir()
     code, _, err = call("leaderboard", one, tmp_path / "two", "--out", tmp_path / "site")
     assert code == 2 and f"{tmp_path / 'two'}: no records" in err
+
+
+# --- what a folder of changed runs shows, and what readers ask
+
+
+def test_a_folder_of_changed_runs_has_a_full_page(tmp_path):
+    """``bench run --set`` writes nothing else: a blank overview says that something broke."""
+    records = [
+        make_record(m, v, 0.9, changed={"recipe.epochs": 1})
+        for m, v in (("bct", 0.6), ("l2", 0.52))
+    ]
+    text, (board,) = overview(records, tmp_path)
+    assert [row["method"] for row in board["rows"]] == ["bct", "l2"]
+    assert "bct keeps 25 % of the upgrade" in text and "recipe.epochs=1" in text
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert re.search(r'<th scope="row"><a href="methods/bct.html">bct</a></th><td', page)
+    assert "boards/open-class-glyphs-recipe.epochs-1.html" in page
+    method = (tmp_path / "site" / "methods" / "bct.html").read_text()
+    assert 'id="kept"' in method
+
+
+def test_a_question_says_what_it_was_measured_on(tmp_path):
+    scores = {"tar_at_far_1e-2": 0.7}
+    records = [make_record(m, scores, protocol="ijbc-1v1") for m in ("bct", "fct")]
+    assert (
+        "Faces, 1:1 (on rendered characters (smoke test), 1 model)"
+        in overview(records, tmp_path)[0]
+    )
+
+
+def test_a_chain_says_what_goes_without_the_models_between(tmp_path):
+    """Chained, fct loses to the old model; straight from the first one it wins."""
+    names = [f"v{i}" for i in range(1, 4)]
+    scores = {"v3/v1": {"map": 0.4}, "v1/v1": {"map": 0.5}, "v3/v3": {"map": 0.9},
+              "v3/v1 direct": {"map": 0.61}, "v1''/v1''": {"map": 0.3}}  # fmt: skip
+    made = make_record("fct", {"map": 0.4}, protocol="sequential", scores=scores, intervals={},
+                       models={name: {"dim": 64} for name in names})  # fmt: skip
+    build_folder(write([made], tmp_path / "records"), tmp_path / "site")
+    page = (tmp_path / "site" / "boards" / "sequential-glyphs.html").read_text()
+    shown = re.sub(r"<script.*?</script>", "", page, flags=re.S)
+    text = html.unescape(" ".join(re.sub(r"<[^>]+>", " ", shown).split()))
+    assert "No method that was measured here is better" in text
+    assert (
+        "Without the models between (v3/v1 direct) fct has 61.0, the old model 50.0, which cannot "
+        "be told apart." in text
+    )
+    assert "v1, 2 updates" in text and "v1''/" not in text
+
+
+def test_a_method_shows_a_setting_once_that_does_not_touch_it(tmp_path):
+    settings = ("width-512", "width-1024", "width-2048")
+    records = [
+        make_record(m, v + (i / 50 if m == "fct" else 0), protocol=f"capacity:{s}")
+        for m, v in (("bct", 0.6), ("fct", 0.62)) for i, s in enumerate(settings)
+    ]  # fmt: skip
+    build_folder(write(records, tmp_path / "records"), tmp_path / "site")
+    rows = {
+        m: len(re.findall(r'<tr><td class="', (tmp_path / f"site/methods/{m}.html").read_text()))
+        for m in ("bct", "fct")
+    }
+    assert rows == {"bct": 1, "fct": 3}
+
+
+def test_the_guide_is_a_page(tmp_path):
+    overview([make_record("bct", 0.6)], tmp_path)
+    page = (tmp_path / "site" / "own-vectors.html").read_text()
+    assert "<h1>Your own vectors</h1>" in page and "<table>" in page and "```" not in page
+    assert 'href="own-vectors.html"' in (tmp_path / "site" / "index.html").read_text()

@@ -10,7 +10,13 @@ from scipy.stats import t as student
 from support.problems import examples
 
 from benchmark.metrics import backfill_curves, intervals, threshold_draws
-from benchmark.metrics.intervals import Spread, mean_interval, mean_spread
+from benchmark.metrics.intervals import (
+    LEAST_GROUPS,
+    Spread,
+    mean_difference,
+    mean_interval,
+    mean_spread,
+)
 from benchmark.metrics.threshold_draws import Impostors
 
 seeds = st.integers(0, 2**32 - 1)
@@ -30,13 +36,28 @@ def inverse(t, skewness):
 
 
 def test_a_worked_mean():
-    """Classes with 2, 1 and 0 hits of 2: deviation of the sums 1, of the mean sqrt(3) / 6."""
-    hits, classes = np.array([1.0, 1, 1, 0, 0, 0]), np.array([0, 0, 1, 1, 2, 2])
+    """Six classes with 2, 2, 1, 1, 0 and 0 hits of 2: sums deviate by sqrt(0.8)."""
+    hits, classes = (
+        np.tile([1.0, 1, 1, 0, 0, 0], 2),
+        np.arange(12) // 2 % 3 + np.arange(12) // 6 * 3,
+    )
     spread = mean_spread(hits, classes)
-    assert spread == Spread(0.5, pytest.approx(math.sqrt(3) / 6), pytest.approx(0.0), 3)
-    half = 4.302653 * math.sqrt(3) / 6  # Student's t with two degrees of freedom
+    deviation = math.sqrt(0.8 / 6) / 2
+    assert spread == Spread(0.5, pytest.approx(deviation), pytest.approx(0.0), 6)
+    half = 2.570582 * deviation  # Student's t with five degrees of freedom
     assert spread.interval(share=False) == pytest.approx((0.5 - half, 0.5 + half))
-    assert spread.interval() == (0.0, 1.0)
+    assert spread.interval() == (pytest.approx(0.5 - half), pytest.approx(0.5 + half))
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_few_groups_have_no_interval(n):
+    """Three classes gave +-66.7 points, and differences of -24 to +160: nothing is said then."""
+    values, groups = np.repeat(np.arange(n) % 2 * 1.0, 3), np.repeat(np.arange(n), 3)
+    assert mean_interval(values, groups) is None and mean_spread(values, groups).p_value() == 1.0
+    paired = mean_difference(values, groups)
+    assert paired.interval() is None and paired.p_value() == paired.p_above(0.0) == 1.0
+    more = np.append(values, np.ones(6)), np.append(groups, np.arange(6) + n)
+    assert mean_interval(*more) is not None and mean_difference(*more).interval() is not None
 
 
 @examples(100)
@@ -52,13 +73,13 @@ def test_a_mean_by_plain_loops(seed, level):
     k = len(groups)
     got = mean_spread(values, names)
     assert got.value == pytest.approx(mean)
-    if k < 2:
+    if k < LEAST_GROUPS:
         assert got.interval(level) is None
         return
     squares = sum(r**2 for r in rest)
     if squares < 1e-12:
         low, high = got.interval(level)
-        assert low <= mean <= high and high - low > 0.1
+        assert low <= mean <= high and high - low > 0.05
         assert got.interval(level, share=False) == (got.value, got.value)
         return
     deviation = math.sqrt(squares * k / (k - 1)) / n
@@ -222,7 +243,7 @@ def test_backfilling_by_plain_loops(seed):
     rng = np.random.default_rng(seed)
     points, n = int(rng.integers(2, 6)), int(rng.integers(2, 30))
     values, before = rng.integers(0, 2, (points, n)) * 1.0, rng.integers(0, 2, n) * 1.0
-    groups = rng.integers(0, 5, n)
+    groups = rng.integers(0, 8, n)
     means = [sum(row) / n for row in values]
     assert backfill_curves.worst(means) == min(means)
     spans = [mean_spread(row - before, groups).interval(share=False) for row in values]
@@ -237,7 +258,7 @@ def test_backfilling_by_plain_loops(seed):
     assert share == first([mean > before.mean() for mean in means])
     got = backfill_curves.share_above_interval(values, before, groups)
     worst = backfill_curves.worst_interval(values, groups)
-    if len(set(groups.tolist())) < 2:
+    if len(set(groups.tolist())) < LEAST_GROUPS:
         assert got is None and worst is None
         return
     assert worst == mean_interval(values[means.index(min(means))], groups)

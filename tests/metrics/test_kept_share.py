@@ -106,7 +106,7 @@ def test_two_that_agree_on_a_sample_may_differ():
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from([-1.0, -0.3, 0.0, 0.0, 0.2, 1.0]), min_size=2, max_size=60))
+@given(st.lists(st.sampled_from([-1.0, -0.3, 0.0, 0.0, 0.2, 1.0]), min_size=5, max_size=60))
 def test_an_interval_and_its_p_value_say_the_same(values):
     found = mean_difference(np.array(values))
     low, high = found.interval()

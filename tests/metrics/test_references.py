@@ -201,13 +201,13 @@ def test_cka_in_gram_form(seed):
 def test_mean_difference(seed, grouped):
     """Each end by a loop over the groups, and one more that differs as those that do."""
     rng = np.random.default_rng(seed)
-    size = int(rng.integers(2, 12))
+    size = int(rng.integers(2, 20))
     values = rng.integers(-2, 3, size).astype(float)
-    names = rng.integers(0, 4, size) if grouped else np.arange(size)
+    names = rng.integers(0, 8, size) if grouped else np.arange(size)
     members = [values[names == name] for name in sorted(set(names.tolist()))]
     found = intervals.mean_difference(values, names)
     assert found.value == approx(float(np.mean(values)))
-    if len(members) < 2:
+    if len(members) < intervals.LEAST_GROUPS:
         assert found.interval() is None and found.p_value() == 1.0
         return
     differ = [m.mean() for m in members if m.sum() != 0]

@@ -20,19 +20,19 @@ def items(labels, group, names) -> Evaluation:
 
 def test_each_group_among_all_items() -> None:
     rng = np.random.default_rng(0)
-    labels, group = np.repeat(np.arange(10), 4), np.repeat(np.arange(10) % 3, 4)
-    vectors = rng.standard_normal((40, 6)).astype(np.float32)
-    vectors += 1.5 * rng.standard_normal((10, 6)).astype(np.float32)[labels]
+    labels, group = np.repeat(np.arange(16), 4), np.repeat(np.arange(16) % 3, 4)
+    vectors = rng.standard_normal((64, 6)).astype(np.float32)
+    vectors += 1.5 * rng.standard_normal((16, 6)).astype(np.float32)[labels]
     got = Groups().evaluate(vectors, vectors, items(labels, group, ("a", "b c", "d")), OPTIONS)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    scores = unit @ unit.T - 2 * np.eye(40)
+    scores = unit @ unit.T - 2 * np.eye(64)
     hits = labels[scores.argmax(1)] == labels
     expected = {n: hits[group == i].mean() for i, n in enumerate(("a", "b_c", "d"))}
     assert {k: v for k, v in got.scores.items() if k != "group_gap"} == {
         f"group_{n}__cmc_at_1": v for n, v in expected.items()
     }
     assert got.scores["group_gap"] == max(expected.values()) - min(expected.values())
-    assert got.counts["n_query_group_a__cmc_at_1"] == 16
+    assert got.counts["n_query_group_a__cmc_at_1"] == 24
     low, high = got.intervals["group_a__cmc_at_1"]
     assert low <= expected["a"] <= high
 

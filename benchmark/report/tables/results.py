@@ -47,7 +47,8 @@ def text_table(table: ScoreTable) -> TextTable:
 
 def _block(table: ScoreTable, metric: str) -> tuple[TextBlock, list[tuple[TextCell, ...]]]:
     """One metric, and the cells of each row."""
-    columns = [TextColumn(c, r) for c, r in zip(table.cases, table.roles, strict=True)]
+    roles = zip(table.cases, table.roles, strict=True)
+    columns = [TextColumn(select.case_head(case), role) for case, role in roles]
     columns += [TextColumn("compatible", short="compat."), TextColumn(GAIN)]
     best = {case: table.best(metric, case) for case in (*table.cases, GAIN)}
     rows = [list(_cells(table, row, metric, best)) for row in table.rows]
