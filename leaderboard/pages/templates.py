@@ -39,12 +39,17 @@ def from_markdown(text: str) -> Markup:
     Example:
         >>> str(from_markdown("<!-- made --> See [a](b.md), [c](#d) & `<e>`."))
         '<p>See a, <a href="#d">c</a> &amp; <code>&lt;e&gt;</code>.</p>\n'
+        >>> str(from_markdown("## In `x`, first"))
+        '<h2 id="in-x-first">In <code>x</code>, first</h2>\n'
     """
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(re.sub(r"<!--.*?-->", "", text, flags=re.S))
-    for token in tokens:
+    for i, token in enumerate(tokens):
+        if token.type == "heading_open":  # addresses as GitHub makes them
+            plain = re.sub(r"[^\w\- ]", "", tokens[i + 1].content.lower())
+            token.attrSet("id", plain.replace(" ", "-"))
         kept, leads = [], [True]
         for child in token.children or ():
             if child.type == "link_open":
