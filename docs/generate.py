@@ -404,6 +404,19 @@ def _backbones() -> list[str]:
     return _table(heads, *rows())
 
 
+def _shares(*names: str) -> list[str]:
+    from shares import rows
+
+    heads, *found = rows(*names)
+    return _table("|".join(heads), *found)
+
+
+def _commands() -> Iterable[str]:
+    from commands import commands
+
+    return commands()
+
+
 def _upgrade_rule() -> list[str]:
     return [f"{number}. {step}" for number, step in enumerate(rule(), 1)]
 
@@ -415,6 +428,7 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "scripts": _scripts, "coverage": _coverage, "estimates": _estimates, "sweep": _sweep,
     "both": _both, "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
+    "commands": _commands, "shares": _shares,
     "study": _study, "core-tracks": _core_tracks,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""

@@ -42,9 +42,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 @app.command(
+    rich_help_panel=options.MEASURE,
     epilog="Examples: `bench run -m bct,fct,mixbct -p open-class` · "
     "`bench run -m l2 -p open-data --seeds 0-2 --set l2.weight=5` · "
-    "`bench run -m bct -p extended-class -t folder --data-root photos`"
+    "`bench run -m bct -p extended-class -t folder --data-root photos`",
 )
 def run(
     protocol: options.Protocol,
@@ -95,7 +96,7 @@ def run(
         bool, Option("--dry-run", help="Print the plan and what of it is stored.")
     ] = False,
 ) -> None:  # fmt: skip
-    """Run methods under a protocol and show how they compare."""
+    """Run methods under a protocol and show how they compare: minutes to hours."""
     from benchmark.cli import running
     from benchmark.config.data_roots import folders_of
     from benchmark.config.places import require_outside
@@ -146,7 +147,11 @@ def run(
         running.print_results(results, requests[0].folder(out))
 
 
-@app.command("list", epilog="Examples: `bench list methods` · `bench list tracks --json`")
+@app.command(
+    "list",
+    rich_help_panel=options.LOOK_UP,
+    epilog="Examples: `bench list methods` · `bench list tracks --json`",
+)
 def list_(
     kind: Annotated[Literal["methods", "protocols", "tracks"], Argument(help="What to list.")],
     as_json: options.AsJson = False,
@@ -157,7 +162,10 @@ def list_(
     catalog.print_list(kind, as_json=as_json)
 
 
-@app.command(epilog="Examples: `bench info mixbct` · `bench info open-class` · `bench info glyphs`")
+@app.command(
+    rich_help_panel=options.LOOK_UP,
+    epilog="Examples: `bench info mixbct` · `bench info open-class` · `bench info glyphs`",
+)
 def info(
     name: Annotated[str, Argument(help="A method, protocol or track.")],
     as_json: options.AsJson = False,
@@ -173,13 +181,14 @@ app.add_typer(submitting.app)
 app.add_typer(evidence.app)
 app.add_typer(upgrading.app)
 app.add_typer(vectors.app)
-app.add_typer(store_verbs.app, name="store")
-app.add_typer(results.app, name="results")
-app.add_typer(data.app, name="data")
+app.add_typer(store_verbs.app, name="store", rich_help_panel=options.MAINTAIN)
+app.add_typer(results.app, name="results", rich_help_panel=options.MAINTAIN)
+app.add_typer(data.app, name="data", rich_help_panel=options.MAINTAIN)
 
 
 @app.command(
-    epilog="Examples: `bench check bct` · `bench check path-of-your-method --protocol open-data`"
+    rich_help_panel=options.ADD,
+    epilog="Examples: `bench check bct` · `bench check path-of-your-method --protocol open-data`",
 )
 def check(
     method: Annotated[str, Argument(help="A method, `bct` or `bct:distill`.")],
@@ -192,7 +201,7 @@ def check(
         echo(line)
 
 
-@app.command(epilog="Example: `bench doctor`")
+@app.command(rich_help_panel=options.MAINTAIN, epilog="Example: `bench doctor`")
 def doctor() -> None:
     """Say what this installation has and what it can do."""
     from benchmark.cli.doctor import diagnose
@@ -209,7 +218,8 @@ Size = Annotated[int | None, Option(min=1)]
 
 
 @app.command(
-    epilog="Example: `bench perf ranking --queries 10000 --gallery 10000 --json perf.json`"
+    rich_help_panel=options.MAINTAIN,
+    epilog="Example: `bench perf ranking --queries 10000 --gallery 10000 --json perf.json`",
 )
 def perf(
     what: Annotated[str, Argument(
@@ -225,7 +235,7 @@ def perf(
         Path | None, Option("--json", help="Write the rows and their origin to a file.")
     ] = None,
 ) -> None:  # fmt: skip
-    """Time the engine beside its peers, in one run."""
+    """Time the engine beside its peers, in one run: minutes."""
     from benchmark import perf as suite
     from benchmark.config.files import require_file_place, writable, write_json
     from benchmark.perf.readme import table

@@ -24,9 +24,10 @@ app = typer.Typer()
 
 
 @app.command(
+    rich_help_panel=options.LOOK_UP,
     epilog="Examples: `bench claims results` · "
     "`bench claims results --only fct-1,bct-3 --show lines` · "
-    "`bench claims results --show counts -f markdown`"
+    "`bench claims results --show counts -f markdown`",
 )
 def claims(
     runs: options.Runs = None, form: options.Form = "terminal",
@@ -72,8 +73,9 @@ def claims(
 
 
 @app.command(
+    rich_help_panel=options.LOOK_UP,
     epilog="Examples: `bench transfer results` · `bench transfer results --out transfer` · "
-    "`bench transfer results -p open-class -f csv`"
+    "`bench transfer results -p open-class -f csv`",
 )
 def transfer(
     runs: options.Runs = None, form: options.Form = "terminal",
@@ -108,8 +110,9 @@ def transfer(
 
 
 @app.command(
+    rich_help_panel=options.LOOK_UP,
     epilog="Examples: `bench lengths runs` · `bench lengths runs -p open-class --out lengths`, "
-    "after `bench run -p open-class -m bct,fct --sweep recipe.length=1,2,4`"
+    "after `bench run -p open-class -m bct,fct --sweep recipe.length=1,2,4`",
 )
 def lengths(
     runs: options.Runs = None, form: options.Form = "terminal",

@@ -5,6 +5,13 @@ from typing import Annotated, Literal
 
 import typer
 
+# Groups of verbs in ``bench --help``, and in docs/commands.md.
+MEASURE = "Measure methods"
+VECTORS = "Your own vectors"
+LOOK_UP = "Look up"
+ADD = "Add a method"
+MAINTAIN = "Maintain"
+
 Form = Annotated[
     Literal["terminal", "csv", "markdown", "latex"],
     typer.Option("--format", "-f", help="How to write it."),

@@ -24,8 +24,9 @@ app = typer.Typer()
 
 
 @app.command(
+    rich_help_panel=options.MEASURE,
     epilog="Examples: `bench table runs` · `bench table runs --format latex --metrics all` · "
-    "`bench table results -p open-class -m bct,fct --seeds 0-2 --cases 'new/old - old/old'`"
+    "`bench table results -p open-class -m bct,fct --seeds 0-2 --cases 'new/old - old/old'`",
 )
 def table(
     runs: options.Runs = None, form: options.Form = "terminal", metrics: options.Metrics = "",
@@ -67,8 +68,9 @@ def _print_published_beside(records: Sequence[Record], form: str, metrics: str) 
 
 
 @app.command(
+    rich_help_panel=options.MEASURE,
     epilog="Examples: `bench show runs/measured/open-class/glyphs/bct/seed-0.json` · "
-    "`bench show results -m bct -p open-class --seeds 0`"
+    "`bench show results -m bct -p open-class --seeds 0`",
 )
 def show(
     runs: options.Runs = None, methods: options.Methods = "", protocols: options.Protocols = "",
@@ -95,9 +97,10 @@ def show(
 
 
 @app.command(
+    rich_help_panel=options.MEASURE,
     epilog="Examples: `bench compare bct mixbct runs` · "
     "`bench compare fct fct:simclr results -p open-class --metrics map --cases new/old` · "
-    "`bench compare a/seed-0.json b/seed-0.json --by query`"
+    "`bench compare a/seed-0.json b/seed-0.json --by query`",
 )
 def compare(
     left: Annotated[str, Argument(help="A method, or a record's file.", metavar="A")],
@@ -122,8 +125,9 @@ def compare(
 
 
 @app.command(
+    rich_help_panel=options.LOOK_UP,
     epilog="Examples: `bench published` · `bench published -p open-class --metrics avg` · "
-    "`bench published -m fct --dataset imagenet --format csv`"
+    "`bench published -m fct --dataset imagenet --format csv`",
 )
 def published(
     folder: Annotated[
@@ -151,7 +155,10 @@ def published(
     print_tables(make_tables(numbers, every), form)
 
 
-@app.command(epilog="Examples: `bench plot runs` · `bench plot runs --out figures --metrics map`")
+@app.command(
+    rich_help_panel=options.MEASURE,
+    epilog="Examples: `bench plot runs` · `bench plot runs --out figures --metrics map`",
+)
 def plot(
     runs: options.Runs = None,
     out: Annotated[Path, Option("--out", help="Folder of the plots.")] = Path("plots"),
@@ -171,7 +178,9 @@ def plot(
         echo(path)
 
 
-@app.command(epilog="Example: `bench schema > record.schema.json`")
+@app.command(
+    rich_help_panel=options.MAINTAIN, epilog="Example: `bench schema > record.schema.json`"
+)
 def schema() -> None:
     """Print the JSON Schema of records."""
     from benchmark.records.record import json_schema
@@ -180,8 +189,9 @@ def schema() -> None:
 
 
 @app.command(
+    rich_help_panel=options.MAINTAIN,
     epilog="Examples: `bench leaderboard --out site` · `bench leaderboard runs --out site` · "
-    "`bench leaderboard results/measured runs --out site` · `bench leaderboard --freeze 0.1.0`"
+    "`bench leaderboard results/measured runs --out site` · `bench leaderboard --freeze 0.1.0`",
 )
 def leaderboard(
     out: Annotated[Path | None, Option("--out", help="Folder of the site.")] = None,
@@ -206,7 +216,7 @@ def leaderboard(
         ),
     ] = None,
 ) -> None:
-    """Write records as a static site, which opens from disk."""
+    """Write records as a static site, which opens from disk: half a minute."""
     from benchmark.config.files import plain_io_errors, writable
     from leaderboard.site import build_folder
     from leaderboard.site import freeze as freeze_release

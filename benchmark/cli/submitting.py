@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument, Option
 
+from benchmark.cli import options
 from benchmark.cli.output import echo
 from benchmark.errors import BenchError, located
 
@@ -15,7 +16,9 @@ _MOST_LINES = 200
 
 
 @app.command(
-    "new-method", epilog="Examples: `bench new-method my-loss` · `bench new-method my-map -k map`"
+    "new-method",
+    rich_help_panel=options.ADD,
+    epilog="Examples: `bench new-method my-loss` · `bench new-method my-map -k map`",
 )
 def new_method(
     name: Annotated[str, Argument(help="Its name: `my-loss` becomes `methods/my_loss.py`.")],
@@ -32,8 +35,9 @@ def new_method(
 
 
 @app.command(
+    rich_help_panel=options.ADD,
     epilog="Examples: `bench validate results` · `bench validate results --against origin/main` · "
-    "`bench validate runs/measured/open-class/toy/bct/seed-0.json`"
+    "`bench validate runs/measured/open-class/toy/bct/seed-0.json`",
 )
 def validate(
     path: Annotated[Path, Argument(help="A folder of records, or one record.")],
@@ -60,7 +64,10 @@ def validate(
     echo(f"{counted}: nothing is wrong")
 
 
-@app.command(epilog="Examples: `bench submit my-loss` · `bench submit my-loss --out my-loss-1`")
+@app.command(
+    rich_help_panel=options.ADD,
+    epilog="Examples: `bench submit my-loss` · `bench submit my-loss --out my-loss-1`",
+)
 def submit(
     method: Annotated[str, Argument(help="A method; its variants come along.")],
     results: Annotated[Path, Option(help="Where its records lie.")] = Path("results"),
@@ -82,8 +89,9 @@ def submit(
 
 
 @app.command(
+    rich_help_panel=options.ADD,
     epilog="Examples: `bench verify results/measured/open-class/glyphs/bct/seed-0.json` · "
-    "`bench verify runs/measured/open-class/toy/bct/seed-0.json`"
+    "`bench verify runs/measured/open-class/toy/bct/seed-0.json`",
 )
 def verify(
     record: Annotated[Path, Argument(help="A record's file.")],
@@ -94,7 +102,7 @@ def verify(
         Path | None, Option(help="Keep what is trained, for the next record; else nothing is kept.")
     ] = None,
 ) -> None:
-    """Train a record's work again and compare; one that holds gets a badge beside it."""
+    """Train a record's work again, minutes to hours, and compare; one that holds gets a badge."""
     from benchmark.cli.running import Progress
     from benchmark.harness.repeating import repeat
     from benchmark.records.files import read_record

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 from typer import Option
 
+from benchmark.cli import options
 from benchmark.errors import BenchError, located
 from benchmark.upgrade.read.request import CONSTRAINTS, INPUTS, Constraints, Help, UpgradeRequest
 
@@ -91,6 +92,7 @@ def upgrade(
 
 upgrade.__signature__ = Signature(_parameters())  # type: ignore[attr-defined]
 app.command(
+    rich_help_panel=options.VECTORS,
     epilog="Examples: `bench upgrade --demo` · `bench upgrade --old-gallery old/ --new-gallery "
     "new.parquet --queries q_new.npy --old-queries q_old.npy --qrels qrels.tsv --items 40000000 "
     "--report upgrade.html`"

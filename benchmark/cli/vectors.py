@@ -6,15 +6,17 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument, Option
 
+from benchmark.cli import options
 from benchmark.cli.output import echo, progress_bar
 
 app = typer.Typer()
 
 
 @app.command(
+    rich_help_panel=options.VECTORS,
     epilog="Examples: `bench convert conversion gallery.parquet converted.parquet` · "
     "`bench convert conversion sift.hdf5:train new.fvecs` · "
-    "`bench convert conversion gallery.npy new.npy --side side.npy --dtype float16`"
+    "`bench convert conversion gallery.npy new.npy --side side.npy --dtype float16`",
 )
 def convert(
     conversion: Annotated[Path, Argument(help="Folder of a saved conversion.")],

@@ -7,8 +7,12 @@ import os
 from pathlib import Path
 
 import pytest
+import typer
 from PIL import Image
 from support.command import call
+
+from benchmark.cli import options
+from benchmark.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 RUN = ("run", "-m", "bct", "-p", "open-class", "-t", "toy", "--device", "cpu")
@@ -221,6 +225,12 @@ def test_help_has_examples(bench) -> None:
         assert code == 0
         assert f"bench {verb}" in out
         assert "Example" in out
+
+
+def test_every_verb_is_in_a_group() -> None:
+    known = {options.MEASURE, options.VECTORS, options.LOOK_UP, options.ADD, options.MAINTAIN}
+    root = typer.main.get_command(app)
+    assert {command.rich_help_panel for command in root.commands.values()} == known
 
 
 def test_what_a_method_was_built_from_is_told(bench):
