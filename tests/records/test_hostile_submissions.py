@@ -23,7 +23,7 @@ LONGEST = 600
 
 
 def lie_there(folder: Path) -> Iterator[Path]:
-    """Files that need a line of their own: all but details and bases, which their record's line names."""
+    """Files that need a line of their own: all but details and bases, named with their record."""
     for parent, folders, names in os.walk(folder):
         linked = [name for name in folders if Path(parent, name).is_symlink()]
         for name in (*names, *linked):
