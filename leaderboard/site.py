@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.config import registry
+from benchmark.config.files import read_bytes
 from benchmark.config.places import require_outside
 from benchmark.errors import AbsentError, BenchError
 from benchmark.records import published
-from benchmark.records.files import StoredRecord
+from benchmark.records.files import MOST_BYTES, StoredRecord
 from benchmark.records.pictures import Pictures
 from benchmark.records.record import Record
 from benchmark.records.slim import bases
@@ -330,17 +331,19 @@ class _SitePages:
     def _records(self, board: RankedBoard, method: str) -> Sequence[Skipped]:
         """The page of a method's records on a board, and their files; what is damaged."""
         found = read_seeds(board.by_seed[method].values(), self.roots)
-        for seed in found.seeds:
-            self._files(board, seed)
+        damaged = [error for seed in found.seeds for error in self._files(board, seed)]
         values = record_page(found)
         nearest = None if found.details is None else found.details.nearest
         looked = self.looked_at.page(nearest, found.drawn, board.by_seed.get("independent", {}))
         address = records_href(board.slug, method)
         self._page("record", address, board=board, queries=looked, **values)
-        return [*found.skipped, *(skip(error, self.roots) for error in self.looked_at.damaged)]
+        return [
+            *found.skipped,
+            *(skip(error, self.roots) for error in (*damaged, *self.looked_at.damaged)),
+        ]
 
-    def _files(self, board: RankedBoard, seed: ShownRecord) -> None:
-        """A record, its details and bases, as they are."""
+    def _files(self, board: RankedBoard, seed: ShownRecord) -> Iterator[BenchError]:
+        """Write a record, its details and bases, as they are; gives what is wrong with a base."""
         address, path = record_files(board.slug, seed.record), seed.stored.path
         there = path.is_file()
         anew = "" if there else json.dumps(seed.record.as_json(), indent=1) + "\n"
@@ -349,7 +352,10 @@ class _SitePages:
             self._write(f"{address}.details.xz", seed.packed)
         for base in bases(path) if there else []:
             if not (self.out / "records" / base.name).exists():
-                self._write(f"records/{base.name}", base.read_bytes())
+                try:
+                    self._write(f"records/{base.name}", read_bytes(base, MOST_BYTES))
+                except BenchError as error:
+                    yield error
 
 
 def freeze(root: _Path | Sequence[_Path], name: str, folder: Path | None = None) -> Path:

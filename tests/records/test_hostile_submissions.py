@@ -23,12 +23,13 @@ LONGEST = 600
 
 
 def lie_there(folder: Path) -> Iterator[Path]:
-    """Files that need a line of their own: all but details, which their record's line names."""
+    """Files that need a line of their own: all but details and bases, named with their record."""
     for parent, folders, names in os.walk(folder):
         linked = [name for name in folders if Path(parent, name).is_symlink()]
         for name in (*names, *linked):
             path = Path(parent, name)
-            if not name.endswith(".details.xz") and path != folder / NEIGHBOUR:
+            of_record = name.endswith(".details.xz") or name.startswith("base-")
+            if not of_record and path != folder / NEIGHBOUR:
                 yield path
 
 

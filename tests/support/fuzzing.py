@@ -21,19 +21,13 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from support.hostile import archives, arrays, configs, images, modules, records, values
+from support import hostile
+from support.hostile import Sample, archives, arrays, configs, images, modules, records, stores
+from support.hostile.engine import JSON, TEXTS, TOKENS, WRONG, Form, paths, removed, replaced
 
 SECONDS = 10
 """That one file may take."""
 ROUND = 100  # examples between two looks at the clock
-
-TOKENS = (
-    b"", b"\0", b"\xff", b"\n", b" ", b"-1", b"0", b"1e999", b"NaN", b"null", b"[]", b"{}", b'"',
-    b"'", b"[", b"]", b"{", b"}", b",", b":", b"&a ", b"*a", b"<<: ", b"!!int ", b"!!binary ",
-    b"- ", b"? ", b"%", b"\\u0000", b"\\ud800", b"9" * 400, b"\x1b[2J", b"\xe2\x80\xae",
-    b"\xff\xff\xff\x7f", b"\xff" * 8, b"\0" * 8, b"2024-13-45", b"__proto__", b"a" * 300,
-    b"[" * 2000, b"{\"a\":" * 2000,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,8 @@ class Target:
     name: str  # of the file
     seeds: Sequence[bytes]
     parse: Callable[[Path], object]
-    structured: bool = False  # JSON, whose values are changed too
+    form: Form = JSON
+    structured: bool = True  # values are changed too
 
 
 def targets() -> Mapping[str, Target]:
@@ -59,17 +54,13 @@ def targets() -> Mapping[str, Target]:
     from benchmark.records.files import read_record
     from benchmark.records.published import read_published
     from benchmark.upgrade.formats import open_vectors
-    from support.hostile import stores
 
     view = View(16, 16)
-    sound = modules.packed({"module": json.dumps(dict(modules.SOUND))}, modules.WEIGHTS)
-    meta = next(s for s in modules.conversions() if s.name == "method-is-dots").files[modules.META]
-    yaml_seeds = [
-        (configs.ROOT / "protocols" / name).read_bytes()
-        for name in ("open-class.yaml", "backfill.yaml", "tracks/toy.yaml", "tracks/glyphs.yaml")
-    ]
-    published = next(configs.published()).files
-    table = next(name for name in published if str(name).endswith(".csv"))
+    sound, published = modules.sound_module(), configs.sound_published()
+    kept = records.packed_record()
+    table = next(name for name in published if name.endswith(".csv"))
+    protocols = [configs.sound(name) for name in ("open-class.yaml", "backfill.yaml")]
+    tracks = [configs.sound(f"tracks/{name}.yaml") for name in ("toy", "glyphs")]
 
     def formats(path: Path) -> None:
         for _ in open_vectors(path).vectors():
@@ -92,35 +83,43 @@ def targets() -> Mapping[str, Target]:
     def stage(path: Path) -> None:
         Store(path.parents[2]).damage(path.parent.name)
 
-    def one(name: str, parse: Callable[[Path], object], *seeds: Any, **more: Any) -> Target:
-        return Target(name, seeds, parse, **more)
+    def part(name: str) -> Callable[[Path], object]:
+        """A record and its details, of which a file is the fuzzed one."""
 
-    pictures = [
-        images.encoded(images.picture(1), kind)
-        for kind in ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP")
-    ]  # fmt: skip
-    npy = [arrays.npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }\n", bytes(32))]
+        def parse(path: Path) -> None:
+            root = path.parent / "records"
+            hostile.empty(root)
+            hostile.write(Sample("", "", records.with_parts(**{name: path.read_bytes()})), root)
+            read_record(root / records.RECORD)
+            read_details(root / records.DETAILS)
+
+        return parse
+
+    def one(name: str, parse: Callable[[Path], object], form: Form | None, *seeds: Any) -> Target:
+        return Target(name, seeds, parse, form or JSON, form is not None)
+
     return {
-        "record": one("seed-0.json", read_record, records.sealed(records.base()), structured=True),
-        "details": one("seed-0.details.xz", read_details, records.file_of()),
-        "yaml": one("evil.yaml", read_yaml, *yaml_seeds),
-        "protocol": one("evil.yaml", lambda p: load_protocol(str(p)),
-                        *[b"id: evil\n" + s.partition(b"\n")[2] for s in yaml_seeds[:2]]),
-        "track": one("evil.yaml", lambda p: load_track(str(p)),
-                     *[s.replace(b"id: toy", b"id: evil") for s in yaml_seeds[2:3]]),
-        "settings": one("words", text_settings, b"old.dim=8", b"far=[0.1, 0.2]", b"a={b: [1]}"),
-        "module": one(modules.MODULE, load_module, sound),
-        "conversion": one(modules.META, conversion, meta, structured=True),
-        "vectors": one(arrays.VECTORS, formats, *npy),
-        **{ending[1:]: one(f"evil{ending}", formats, *seeds) for ending, seeds in _vectors()},
-        "image": one("1.png", lambda p: decode_view(p, view, "x"), *pictures),
-        "published": one(str(table), numbers, published[table]),
-        "omniglot": one("images_background.zip", dataset("omniglot"),
-                        archives.zipped({"A1/character01/0011_01.png": pictures[0]})),
-        "cifar100": one("cifar-100-binary.tar.gz", dataset("cifar100"), archives.sound_tar()),
-        "faces": one("train.rec", _faces, archives.sound_record()),
-        "stage": one("stages/embed-0123456789abcdef01234567/stage.json", stage,
-                     stores.sealed(stores.meta()), structured=True),
+        "record": one("seed-0.json", read_record, records.SEALED, records.complete()),
+        "base": one("part", part("base"), JSON, kept["base"]),
+        **{name: one("part", part(name), records.details_form(kept[name]), kept[name])
+           for name in ("details", "base_details")},
+        "yaml": one("evil.yaml", read_yaml, configs.YAML, *protocols, *tracks),
+        "protocol": one("evil.yaml", lambda p: load_protocol(str(p)), configs.YAML, *protocols),
+        "track": one("evil.yaml", lambda p: load_track(str(p)), configs.YAML, *tracks[:1]),
+        "settings": one("words", text_settings, None, b"old.dim=8", b"far=[0.1, 0.2]", b"a={b: 1}"),
+        "module": one(modules.MODULE, load_module, modules.safetensors(sound), sound),
+        "conversion": one(modules.META, conversion, JSON, modules.sound_meta(sound)),
+        "vectors": one(arrays.VECTORS, formats, arrays.NPY, arrays.sound()),
+        **{end[1:]: one(f"evil{end}", formats, None, *seeds) for end, seeds in _vectors()},
+        "image": one("1.png", lambda p: decode_view(p, view, "x"), None,
+                     *(images.encoded(images.picture(1), kind) for kind in images.KINDS)),
+        "published": one(table, numbers, configs.CSV, published[table]),
+        "omniglot": one("images_background.zip", dataset("omniglot"), None,
+                        archives.zipped({"A1/character01/0011_01.png":
+                                         images.encoded(images.picture(1))})),
+        "cifar100": one("cifar-100-binary.tar.gz", dataset("cifar100"), None, archives.sound_tar()),
+        "faces": one("train.rec", _faces, None, archives.sound_record()),
+        "stage": one(stores.META.partition("/")[2], stage, records.SEALED, stores.sound()),
     }  # fmt: skip
 
 
@@ -152,29 +151,33 @@ def changed(draw: Any, target: Target) -> bytes:
     """A valid file with some changes."""
     content = draw(st.sampled_from(list(target.seeds)))
     if target.structured and draw(st.booleans()):
-        content = draw(_other_values(json.loads(content)))
+        content = draw(_other_values(content, target.form))
     for _ in range(draw(st.integers(0, 6))):
         content = draw(_other_bytes(content))
-    return content
+    return target.form.repair(content)
 
 
 @st.composite
-def _other_values(draw: Any, value: Any) -> bytes:
-    """JSON with a few of its values replaced or removed, and the seal that fits again."""
+def _other_values(draw: Any, content: bytes, form: Form) -> bytes:
+    """A file with a few of its values replaced or removed, and checksums that fit again."""
+    value = form.loads(content)
     for _ in range(draw(st.integers(1, 3))):
-        places = list(values.paths(value))
+        places = list(paths(value))
         if not places:
             break
         path = draw(st.sampled_from(places))
         if draw(st.integers(0, 4)) == 0:
-            value = values.removed(value, path)
+            value = removed(value, path)
         else:
             new = draw(st.one_of(
-                st.sampled_from([*values.WRONG.values(), *values.TEXTS.values()]),
-                st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=8), st.none(),
+                st.sampled_from([*WRONG.values(), *TEXTS.values()]), st.integers(-(2**70), 2**70),
+                st.floats(), st.text(max_size=8), st.none(),
             ))  # fmt: skip
-            value = values.replaced(value, path, new)
-    return records.sealed(value) if "schema" in value else json.dumps(value).encode()
+            value = replaced(value, path, new)
+    try:
+        return form.dumps(value)
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return content  # the format has no such file
 
 
 @st.composite

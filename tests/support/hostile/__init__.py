@@ -121,21 +121,21 @@ def empty(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def _makers() -> Mapping[str, Callable[[], Iterator[Sample]]]:
+KINDS = (
+    "record", "base", "details", "base-details", "protocol", "track", "settings", "published",
+    "module", "conversion", "vectors", "image", "archive", "store",
+)  # fmt: skip
+
+
+def _maker(kind: str) -> Callable[[], Iterator[Sample]]:
     from support.hostile import archives, arrays, configs, images, modules, records, stores
 
-    return {
-        "record": records.records, "details": records.details, "protocol": configs.protocols,
-        "track": configs.tracks, "settings": configs.settings, "published": configs.published,
-        "module": modules.modules, "conversion": modules.conversions, "vectors": arrays.vectors,
-        "image": images.images, "archive": archives.archives, "store": stores.stores,
-    }  # fmt: skip
-
-
-KINDS = (
-    "record", "details", "protocol", "track", "settings", "published", "module", "conversion",
-    "vectors", "image", "archive", "store",
-)  # fmt: skip
+    makers = (
+        records.records, records.bases, records.details, records.base_details, configs.protocols,
+        configs.tracks, configs.settings, configs.published, modules.modules, modules.conversions,
+        arrays.vectors, images.images, archives.archives, stores.stores,
+    )  # fmt: skip
+    return dict(zip(KINDS, makers, strict=True))[kind]
 
 
 def corpus(kind: str) -> Iterator[Sample]:
@@ -145,7 +145,7 @@ def corpus(kind: str) -> Iterator[Sample]:
         ValueError: If two have one name.
     """
     seen = set()
-    for sample in _makers()[kind]():
+    for sample in _maker(kind)():
         if sample.name in seen or sample.kind != kind:
             raise ValueError(f"{sample}: expected a name of its own, of kind {kind}")
         seen.add(sample.name)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import pickle
 import struct
-import zipfile
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from support.hostile import TOKEN, Sample, Sparse, in_place
+from support.hostile.engine import Form, other_bytes, other_values
 from support.hostile.modules import DIM, Opens
 
 VECTORS = "vectors.npy"
@@ -30,6 +32,26 @@ def _header(descr: str = "'<f4'", order: str = "False", shape: str = f"(2, {DIM}
     return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n"
 
 
+def _loads(raw: bytes) -> Any:
+    value = ast.literal_eval(raw[10 : 10 + int.from_bytes(raw[8:10], "little")].decode())
+    return value | {"shape": list(value["shape"])}
+
+
+def _dumps(value: Any) -> bytes:
+    shape = value.get("shape") if isinstance(value, dict) else None
+    if isinstance(shape, list):
+        value = value | {"shape": tuple(shape)}
+    return npy(repr(value) + "\n", struct.pack("<f", 1.0) * (2 * DIM))
+
+
+NPY = Form(_loads, _dumps)
+
+
+def sound() -> bytes:
+    """Two rows of zeros."""
+    return npy(_header(), struct.pack("<f", 1.0) * (2 * DIM))
+
+
 def _saved(array: np.ndarray) -> bytes:
     out = io.BytesIO()
     np.save(out, array, allow_pickle=True)
@@ -38,70 +60,44 @@ def _saved(array: np.ndarray) -> bytes:
 
 def vectors() -> Iterator[Sample]:
     """Hostile files where vectors are taken."""
-    for name, raw in _files():
+    for name, raw in (*other_values(sound(), NPY, 40), *other_bytes(sound(), most=20), *_files()):
         yield Sample("vectors", name, {VECTORS: raw})
     yield from in_place("vectors", VECTORS)
-    begins = npy(_header(shape=f"({2**31}, {DIM})"))
-    yield Sample("vectors", "sparse-32-gib", {VECTORS: Sparse(2**35 + len(begins), begins)})
-    begins = npy(_header(shape="(1, 1000000000)"))
-    yield Sample(
-        "vectors", "sparse-row-of-4-gb", {VECTORS: Sparse(4 * 10**9 + len(begins), begins)}
-    )
+    for name, shape, size in (("32-gib", (2**31, DIM), 2**35), ("row-of-4-gb", (1, 10**9), 4e9)):
+        begins = npy(_header(shape=str(shape)))
+        sparse = Sparse(int(size) + len(begins), begins)
+        yield Sample("vectors", f"sparse-{name}", {VECTORS: sparse})
 
 
 def _files() -> Iterator[tuple[str, bytes]]:
     data = bytes(8 * DIM)
-    yield "sound", npy(_header(), data)
     for name, shape in (
-        ("huge", "(1099511627776, 1099511627776)"), ("negative", "(-2, 4)"), ("empty", "(0, 4)"),
-        ("no-dimension", "()"), ("one-dimension", "(8,)"), ("three", "(1, 2, 4)"),
-        ("2-to-63", "(9223372036854775807, 4)"), ("2-to-64", "(18446744073709551616,)"),
-        ("text", "'ab'"), ("float", "(2.0, 4)"), ("list", "[2, 4]"), ("none", "None"),
-        ("bool", "(True, 4)"), ("rows-beyond", "(1000000, 4)"), ("wide", "(2, 1000000)"),
-        ("65-dimensions", "(" + "1, " * 65 + ")"), ("width-zero", "(4, 0)"),
+        ("huge", "(1099511627776, 1099511627776)"), ("2-to-63", "(9223372036854775807, 4)"),
+        ("wide", "(2, 1000000)"), ("65-dimensions", "(" + "1, " * 65 + ")"), ("empty", "(0, 4)"),
     ):  # fmt: skip
         yield f"shape-{name}", npy(_header(shape=shape), data)
     for name, descr in (
-        ("object", "'|O'"), ("void", "'|V100000000'"), ("text", "'<U1000'"), ("bytes", "'|S0'"),
-        ("complex", "'<c8'"), ("date", "'<M8[s]'"), ("half", "'<f2'"), ("long-double", "'<f16'"),
-        ("big-endian", "'>f4'"), ("structured", "[('a', '<f4')]"),
-        ("nested", "[('a', [('b', '|O')])]"),
-        ("deep", "[('a', " * 40 + "'<f4'" + ")]" * 40), ("nonsense", "'planted'"), ("empty", "''"),
-        ("number", "7"), ("none", "None"), ("subarray", "('<f4', (1000000, 1000000))"),
-        ("escape", "'\\x1b[2J'"), ("comma", "'f4,f4'"), ("bool", "'|b1'"), ("int", "'<i8'"),
+        ("object", "'|O'"), ("void", "'|V100000000'"), ("text", "'<U1000'"), ("complex", "'<c8'"),
+        ("date", "'<M8[s]'"), ("half", "'<f2'"), ("long-double", "'<f16'"), ("big-endian", "'>f4'"),
+        ("nested", "[('a', [('b', '|O')])]"), ("subarray", "('<f4', (1000000, 1000000))"),
+        ("deep", "[('a', " * 40 + "'<f4'" + ")]" * 40), ("comma", "'f4,f4'"), ("int", "'<i8'"),
     ):  # fmt: skip
         yield f"type-{name}", npy(_header(descr=descr), data)
     for name, header in (
-        ("call", f"__import__('os').system('touch {TOKEN}')"), ("name", "planted"),
-        ("lambda", "(lambda: 0)()"), ("list", "[]"), ("nothing", ""), ("open", "{'descr': "),
-        ("more-keys", _header()[:-3] + "'planted': 1}"), ("fewer-keys", "{'descr': '<f4'}"),
-        ("unhashable", "{[]: 1}"), ("comprehension", "{x: 1 for x in range(10**9)}"),
-        ("deep", "(" * 5000 + ")" * 5000), ("deep-200", "(" * 200 + "1" + ")" * 200),
-        ("product", "9**9**9"), ("digits", "1" * 9000), ("order-text", _header(order="'yes'")),
-        ("order-none", _header(order="None")), ("fortran", _header(order="True")),
-        ("null", "\x00" * 100), ("escape", "\x1b[2J"),
+        ("call", f"__import__('os').system('touch {TOKEN}')"), ("lambda", "(lambda: 0)()"),
+        ("comprehension", "{x: 1 for x in range(10**9)}"), ("unhashable", "{[]: 1}"),
+        ("deep", "(" * 5000 + ")" * 5000), ("product", "9**9**9"), ("digits", "1" * 9000),
+        ("fortran", _header(order="True")),
         ("python-2", "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 4L)}"),
     ):  # fmt: skip
         yield f"header-{name}", npy(header, data)
-    yield "header-length-beyond", npy(_header(), data, size=65_000)
     yield "header-of-4-gib", npy(_header(), data, b"\x02\x00", 2**32 - 1)
     yield "header-of-5-mib", npy(_header() + " " * (5 * 2**20), data, b"\x02\x00")
-    yield "version-3", npy(_header(), data, b"\x03\x00")
-    yield "version-9", npy(_header(), data, b"\x09\x09")
-    yield "no-magic", b"NUMPY" + data
-    yield "magic-alone", b"\x93NUMPY"
-    yield "cut", npy(_header(), data)[:-5]
-    yield "more-behind", npy(_header(), data + bytes(100))
     yield "pickled-objects", _saved(np.array([[Opens()] * DIM] * 2, object))
     yield "pickle", pickle.dumps(Opens())
     out = io.BytesIO()
-    np.savez(out, a=np.ones((2, DIM), np.float32))
+    np.savez_compressed(out, a=np.zeros((2**22, DIM), np.float32))
     yield "npz", out.getvalue()
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(zipfile.ZipInfo("a.npy", (2020, 1, 1, 0, 0, 0)), bytes(50 * 2**20))
-    yield "zip-bomb", out.getvalue()
-    yield "text", b"0.1 0.2 0.3 0.4\n" * 2
     rows = np.ones((2, DIM), np.float32)
     for name, number in (("nan", np.nan), ("inf", np.inf), ("largest", 3.4e38)):
         yield f"rows-{name}", _saved(np.where(np.eye(2, DIM) > 0, np.float32(number), rows))
