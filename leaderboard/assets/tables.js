@@ -24,12 +24,19 @@
     for (const td of $$("tbody td:not([colspan])", table)) td.dataset.label = heads[td.cellIndex];
   }
 
-  // ---- Where a table is wider than its place, its rows become cards.
+  // ---- Where a table is wider than its place it is set tighter; where that does not help its
+  // ---- rows become cards, but for a ranking with room for one.
   function fit() {
     for (const table of $$("table.stacked")) {
-      table.classList.remove("as-cards");
+      table.classList.remove("as-cards", "tight");
       const room = table.parentElement.clientWidth;
-      if (room) table.classList.toggle("as-cards", table.offsetWidth > room + 1);
+      const wider = () => room && table.offsetWidth > room + 1;
+      if (wider()) table.classList.add("tight");
+      const stays = table.classList.contains("ranking") && innerWidth >= 1024;
+      if (wider() && !stays) {
+        table.classList.remove("tight");
+        table.classList.add("as-cards");
+      }
     }
   }
   fit();
@@ -41,6 +48,15 @@
   });
   for (const event of ["metric", "rows"]) document.addEventListener(event, fit);
   document.addEventListener("toggle", fit, true);
+
+  // ---- An address inside of something folded unfolds it.
+  function unfold() {
+    const at = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let box = at && at.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    if (at) at.scrollIntoView();
+  }
+  unfold();
+  addEventListener("hashchange", unfold);
 
   // ---- Columns that begin sorted say so.
   for (const table of $$("table.ranking")) {

@@ -332,6 +332,24 @@ def test_a_readers_question_is_answered_in_a_click(visit, question):
     assert words in " ".join(page.inner_text(place).split())
 
 
+@pytest.mark.parametrize("width", [1024, 1280])
+@pytest.mark.parametrize("name", [kind for kind in KINDS if kind.startswith("boards/")])
+def test_boards_are_tables_from_1024_pixels_on(visit, name, width):
+    page = visit(name, width)
+    table = page.locator(".block:not([hidden]) table.ranking").first
+    assert "as-cards" not in table.get_attribute("class")
+    assert table.evaluate("e => e.offsetWidth <= e.parentElement.clientWidth + 1")
+
+
+def test_an_address_within_something_folded_unfolds_it(visit):
+    page = visit("evidence")
+    claim = page.locator("#lists details:not([open]) li[id]").first
+    name = claim.get_attribute("id")
+    assert not claim.is_visible()
+    page.evaluate(f"location.hash = {name!r}")
+    claim.wait_for(state="visible")
+
+
 def test_colours_follow_the_system_and_the_button(visit):
     page = visit("index", color_scheme="dark")
     paper = "getComputedStyle(document.body).backgroundColor"

@@ -29,7 +29,7 @@ STATUSES: Mapping[Status, str] = {
     "fails": "Fails on photographs",
     "fails elsewhere": "Fails on drawings or rendered characters only",
 }
-"""Status of an answer -> heading of its list; an overview opens with the first three."""
+"""Status of an answer -> heading of its list; in the order of the overview."""
 _HOLD: tuple[Status, ...] = ("holds", "holds elsewhere")
 _FAIL: tuple[Status, ...] = ("fails", "fails elsewhere")
 RULE = (
