@@ -25,11 +25,11 @@ from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.fit.maps import chosen_maps
 from benchmark.upgrade.measure.evaluation import Scores, evaluate, scores_of
 from benchmark.upgrade.measure.query_groups import query_groups
-from benchmark.upgrade.measure.study import Fold, Study, study
+from benchmark.upgrade.measure.study import Fold, study
 from benchmark.upgrade.read.gallery import GalleryBlock, Whole
 from benchmark.upgrade.read.inputs import Inputs, read_inputs
 from benchmark.upgrade.read.qrels import Qrels
-from benchmark.upgrade.read.request import UpgradeRequest
+from benchmark.upgrade.read.request import UpgradeRequest, missing
 from benchmark.upgrade.search.lists import possible_ranks
 from benchmark.upgrade.search.strategies import KEEP, make_plan
 
@@ -44,7 +44,7 @@ COLUMNS = (
     "same", "other", "other_low", "other_high", "other_gain_low", "other_gain_high",
 )  # fmt: skip
 """Of a strategy: what the report says of it, then the truth. A gain is over keeping the old model;
-its value is a difference of scores. ``sampling`` is -1 where nothing is estimated."""
+its value is a difference of scores. ``sampling`` is None where nothing is estimated."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Problem:
         ))  # fmt: skip
 
     def sizes(self) -> list[int]:
-        """Those of ``SIZES`` that leave something unseen in every draw; of a small corpus the first."""
+        """Those of ``SIZES`` that leave items unseen in every draw; of a small corpus the first."""
         found = [s for s in SIZES if all(s < len(self.free(d)) for d in range(DRAWS))]
         return found or [SIZES[0]]
 
@@ -124,8 +124,8 @@ def cell(
 
     Yields:
         ``size``, ``draw``, ``embedded`` items, ``queries`` of either half, ``seconds`` of the
-        report and of fitting its maps, ``verdict``, ``better`` (re-embedding measurably is), and
-        by strategy ``COLUMNS`` times ``SCALE``.
+        report and of fitting its maps, ``verdict``, ``better`` (re-embedding measurably is),
+        ``barred`` (what usual constraints forbid) and by strategy ``COLUMNS`` times ``SCALE``.
     """
     for size in problem.sizes():
         for draw in range(DRAWS):
@@ -152,6 +152,10 @@ def _report(problem: Problem, size: int, draw: int, labels: Sequence[str]) -> di
         "seconds": round(seconds, 2),
         "fit_seconds": round(sum(f.fit_s for fold in report.folds for f in fold.maps), 2),
         "verdict": decision.name, "better": evidence.better,
+        "barred": [
+            name for name, outcome in report.outcomes.items()
+            if missing(outcome.strategy.needs, inputs.request.constraints)
+        ],
         "strategies": {
             name: _scaled([
                 *_numbers(outcome.scored[METRIC], keep[0], report.groups, estimate=True),
@@ -166,7 +170,7 @@ def _report(problem: Problem, size: int, draw: int, labels: Sequence[str]) -> di
 def _numbers(scored: Scored, keep: Scored, groups: Any, *, estimate: bool) -> list[float]:
     whole = mean(scored, groups)
     gain = difference(scored, keep, groups).ends or (np.nan, np.nan)
-    sampling = [-1.0 / SCALE if scored.sampling is None else scored.sampling] if estimate else []
+    sampling = [np.nan if scored.sampling is None else scored.sampling] if estimate else []
     return [whole.known, *(whole.ends or (np.nan, np.nan)), *sampling, *gain]
 
 

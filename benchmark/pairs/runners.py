@@ -119,7 +119,9 @@ def _needed(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise BenchError(f"{module} is not installed: pip install 'compatbench[{EXTRA}]'") from error
+        raise BenchError(
+            f"{module} is not installed: pip install 'compatbench[{EXTRA}]'"
+        ) from error
 
 
 def _tokenizer(path: Path, longest: int) -> Any:
@@ -170,7 +172,9 @@ def _transformers(embedder: Embedder, paths: dict[str, Path]) -> Network:
     config = library.AutoConfig.from_pretrained(str(paths["config"]), local_files_only=True)
     model = library.AutoModel.from_config(config, add_pooling_layer=False).eval()
     missing, more = model.load_state_dict(load_file(paths["weights"]), strict=False)
-    if missing or any(not name.startswith("pooler.") and "position_ids" not in name for name in more):
+    if missing or any(
+        not name.startswith("pooler.") and "position_ids" not in name for name in more
+    ):
         raise BenchError(f"embedder {embedder.id}: weights are not of {config.model_type}")
     pad = config.pad_token_id or 0
 
