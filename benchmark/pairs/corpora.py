@@ -207,7 +207,10 @@ def _lines(path: Path) -> dict[str, str]:
 def _corpus(
     source: CorpusSource, items: Mapping[str, Any], queries: Mapping[str, Any], gains: Gains
 ) -> Corpus:
-    """Queries with a relevant item, and all items."""
+    """Queries with a relevant item, and all items but empty texts, which have no direction."""
+    items = {n: each for n, each in items.items() if not isinstance(each, str) or each.strip()}
+    gains = {q: {i: g for i, g in its.items() if i in items} for q, its in gains.items()}
+    gains = {q: its for q, its in gains.items() if its}
     asked = [name for name in queries if name in gains]
     if not asked:
         raise BenchError("expected a query with a relevant item, got none")
