@@ -199,7 +199,7 @@ def _correlation(records: Sequence[PairRecord]) -> float:
 
 
 def _drift(records: Sequence[PairRecord]) -> float:
-    maps = (ROTATION, LINEAR, "low-rank:query")
+    maps = (ROTATION, LINEAR)
     found = [
         max(kept(r, name) for name in maps) for r in records if r.name == "minilm-l6:mpnet-base"
     ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmark.config.files import digest
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError
 from benchmark.pairs.cells import DRAWS, METRIC, SIZES, Problem, cell
@@ -27,7 +28,7 @@ class PairBoard(Model):
 
     title: str
     maps: str
-    """Of the reports; ``quick`` ones have closed forms."""
+    """Of the reports; as of ``bench upgrade``."""
     corpora: tuple[str, ...]
     upwards: tuple[tuple[str, ...], ...]
     """Ladders of embedders, smaller ones first."""
@@ -65,6 +66,11 @@ class CellPlan:
         its = found.corpus.digest, found.old.weights, found.new.weights
         sides = (e.files["weights"].sha256 for e in (self.old, self.new))
         return its == (self.corpus.digest, *sides)
+
+    @property
+    def seed(self) -> int:
+        """Of its halves and samples."""
+        return int(digest(self.name)[:8], 16)
 
     @property
     def reports_s(self) -> float:
@@ -146,7 +152,7 @@ def run(
         if time.monotonic() > end:
             return
         sides = (embedded(e, each.corpus, tell) for e in (each.old, each.new))
-        problem = Problem.of(each.corpus, *sides)
+        problem = Problem.of(each.corpus, *sides, seed=each.seed)
         reports = list(cell(problem, maps, lambda words, c=each: tell(f"{c.name}: {words}")))  # type: ignore[misc]
         yield write_record(
             each.path.parents[1], problem, (each.old, each.new), maps, METRIC, reports

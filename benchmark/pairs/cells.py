@@ -2,14 +2,15 @@
 
 Queries are split into two halves, whole groups of them that share their relevant items. A report
 sees new vectors of a random sample and of all items that are relevant to its half, as a user would
-have them; no item that is relevant to the other half alone is in the sample, so that no map has
-seen it. The truth of the same strategies, with the same maps, is measured in the whole gallery with
-all items embedded by both models, on the report's own queries (``same``) and on the other half.
+have them. The truth of the same strategies is measured in the whole gallery with all items embedded
+by both models, on the report's own queries (``same``), with the maps of the report, and on the
+other half, with maps fitted on the same items but for those that are relevant to it: no map has
+seen an item that it is judged by.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,14 @@ from benchmark.pairs.corpora import Corpus
 from benchmark.pairs.vectors import Vectors
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.decide.verdict import Evidence, decide
-from benchmark.upgrade.fit.maps import chosen_maps
+from benchmark.upgrade.fit.maps import chosen_maps, fit_all
 from benchmark.upgrade.measure.evaluation import Scores, evaluate, scores_of
 from benchmark.upgrade.measure.query_groups import query_groups
-from benchmark.upgrade.measure.study import Fold, study
+from benchmark.upgrade.measure.study import Study, joined, study
 from benchmark.upgrade.read.gallery import GalleryBlock, Whole
 from benchmark.upgrade.read.inputs import Inputs, read_inputs
 from benchmark.upgrade.read.qrels import Qrels
 from benchmark.upgrade.read.request import UpgradeRequest, missing
-from benchmark.upgrade.search.lists import possible_ranks
 from benchmark.upgrade.search.strategies import KEEP, make_plan
 
 SIZES = (300, 1000, 3000)
@@ -54,6 +54,7 @@ class Problem:
     Attributes:
         qrels: By rows of queries and items.
         groups: Of queries that share their relevant items, ``[q]``.
+        seed: Of its halves and samples: each cell has others.
     """
 
     corpus: Corpus
@@ -61,15 +62,16 @@ class Problem:
     new: Vectors
     qrels: Qrels
     groups: Ints
+    seed: int = 0
 
     @classmethod
-    def of(cls, corpus: Corpus, old: Vectors, new: Vectors) -> "Problem":
+    def of(cls, corpus: Corpus, old: Vectors, new: Vectors, seed: int = 0) -> "Problem":
         """Join them."""
         ids = np.array(corpus.query_ids), np.array(corpus.item_ids)
         qrels = Qrels.of(corpus.gains, *ids)
         rows = np.arange(len(corpus.query_ids))
         groups = query_groups(qrels, "qrels", rows)
-        return cls(corpus, old, new, qrels, rows if groups is None else groups)
+        return cls(corpus, old, new, qrels, rows if groups is None else groups, seed)
 
     @property
     def n(self) -> int:
@@ -78,7 +80,7 @@ class Problem:
 
     def halves(self, draw: int) -> tuple[Ints, Ints]:
         """Queries of the report and the others, by whole groups, of nearly equal size."""
-        rng = np.random.default_rng([draw, 1])
+        rng = np.random.default_rng([self.seed, draw, 1])
         names, counts = np.unique(self.groups, return_counts=True)
         order = rng.permutation(len(names))
         taken = names[order][np.cumsum(counts[order]) - counts[order] / 2 <= counts.sum() / 2]
@@ -90,14 +92,9 @@ class Problem:
         of = np.repeat(np.arange(len(self.groups)), np.diff(self.qrels.offset))
         return np.unique(self.qrels.rows[np.isin(of, queries)])
 
-    def free(self, draw: int) -> Ints:
-        """Rows that a sample may have: all but those that are relevant to the others alone."""
-        mine, others = (self.relevant(half) for half in self.halves(draw))
-        return np.setdiff1d(np.arange(self.n), np.setdiff1d(others, mine))
-
     def sample(self, size: int, draw: int) -> Ints:
         """Rows that the report has new vectors of."""
-        drawn = np.random.default_rng([draw, 2]).permutation(self.free(draw))[:size]
+        drawn = np.random.default_rng([self.seed, draw, 2]).permutation(self.n)[:size]
         return np.union1d(drawn, self.relevant(self.halves(draw)[0]))
 
     def inputs(self, rows: Ints, queries: Ints, seed: int = 0) -> Inputs:
@@ -112,9 +109,8 @@ class Problem:
         ))  # fmt: skip
 
     def sizes(self) -> list[int]:
-        """Those of ``SIZES`` that leave items unseen in every draw; of a small corpus the first."""
-        found = [s for s in SIZES if all(s < len(self.free(d)) for d in range(DRAWS))]
-        return found or [SIZES[0]]
+        """Those of ``SIZES`` that leave a fifth of the items out; of a small corpus the first."""
+        return [s for s in SIZES if s <= 0.8 * self.n] or [SIZES[0]]
 
 
 def cell(
@@ -141,14 +137,13 @@ def _report(problem: Problem, size: int, draw: int, labels: Sequence[str]) -> di
     evidence = Evidence.of(report.outcomes, METRIC, report.groups)
     decision = decide(evidence, inputs.request.constraints)
     seconds = time.process_time() - started
-    true = truth(problem, np.concatenate(halves), report.folds)
-    n = len(halves[0])
-    mine = {name: each[METRIC][:n] for name, each in true.items()}
-    others = {name: each[METRIC][n:] for name, each in true.items()}
+    mine = {n: o.scored[METRIC].mean for n, o in report.outcomes.items()}
+    mine |= {n: each[METRIC].mean() for n, each in same(problem, report, halves[0]).items()}
+    true = {n: measured(each[METRIC]) for n, each in others(problem, report, halves[1]).items()}
     groups = problem.groups[halves[1]]
-    keep = report.outcomes[KEEP].scored[METRIC], measured(others[KEEP])
+    keep = report.outcomes[KEEP].scored[METRIC]
     return {
-        "size": size, "draw": draw, "embedded": len(rows), "queries": [n, len(halves[1])],
+        "size": size, "draw": draw, "embedded": len(rows), "queries": [len(h) for h in halves],
         "seconds": round(seconds, 2),
         "fit_seconds": round(sum(f.fit_s for fold in report.folds for f in fold.maps), 2),
         "verdict": decision.name, "better": evidence.better,
@@ -158,9 +153,8 @@ def _report(problem: Problem, size: int, draw: int, labels: Sequence[str]) -> di
         ],
         "strategies": {
             name: _scaled([
-                *_numbers(outcome.scored[METRIC], keep[0], report.groups, estimate=True),
-                mine[name].mean(),
-                *_numbers(measured(others[name]), keep[1], groups, estimate=False),
+                *_numbers(outcome.scored[METRIC], keep, report.groups, estimate=True), mine[name],
+                *_numbers(true[name], true[KEEP], groups, estimate=False),
             ])
             for name, outcome in report.outcomes.items()
         },
@@ -178,15 +172,33 @@ def _scaled(numbers: Sequence[float]) -> list[int | None]:
     return [None if not np.isfinite(x) else round(float(x) * SCALE) for x in numbers]
 
 
-def truth(problem: Problem, queries: Ints, folds: Sequence[Fold]) -> dict[str, Scores]:
-    """Scores of all strategies in the whole gallery, with the maps of a report.
+def same(problem: Problem, report: Study, queries: Ints) -> dict[str, Scores]:
+    """Truth of what a report estimates, with its maps: strategies that need all new vectors.
 
-    Each relevant item is ranked by maps that have not seen it.
+    Returns:
+        Strategy -> metric -> values of the report's queries ``[q]``; others are as measured there.
+    """
+    rows = np.arange(problem.n)
+    inputs = problem.inputs(rows, queries)
+    relevant = inputs.pairs(rows)
+    known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
+    whole = Whole(inputs.gallery)
+    ranks = []
+    for fold in report.folds:
+        some = [each for each in fold.plan.strategies if each.embeds_gallery]
+        plan = replace(fold.plan, strategies=some)
+        ranks.append(evaluate(whole, relevant, known, plan, inputs.distance).ranks)
+    return {
+        each.name: scores_of(joined(each, report.folds, ranks, relevant), relevant)
+        for each in report.first.plan.strategies if each.embeds_gallery
+    }  # fmt: skip
 
-    Args:
-        problem: All vectors.
-        queries: Rows, in the report's order first, ``[q]``.
-        folds: Of the report.
+
+def others(problem: Problem, report: Study, queries: Ints) -> dict[str, Scores]:
+    """Truth of every strategy on queries that a report has not seen.
+
+    Maps are fitted anew on the items of the report's first sample, but for those that are relevant
+    to these queries.
 
     Returns:
         Strategy -> metric -> values ``[q]``.
@@ -194,34 +206,30 @@ def truth(problem: Problem, queries: Ints, folds: Sequence[Fold]) -> dict[str, S
     rows = np.arange(problem.n)
     inputs = problem.inputs(rows, queries)
     relevant = inputs.pairs(rows)
-    by_fold = []
-    for fold in folds:
-        known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
-        plan = make_plan(
-            inputs.gallery, inputs.queries, inputs.old_queries, _between(inputs, fold), fold.maps,
-            fold.best,
-        )  # fmt: skip
-        whole = Whole(inputs.gallery)
-        by_fold.append((plan, evaluate(whole, relevant, known, plan, inputs.distance).ranks))
-    row, query = relevant.row[relevant.counted], relevant.query[relevant.counted]
-    held = [np.isin(row, fold.sample.rows[fold.sample.held]) for fold in folds]
-    out = {}
-    for name, first in by_fold[0][1].items():
-        ranks = first.copy()
-        for mine, (_, its) in zip(held[1:], by_fold[1:], strict=True):
-            ranks[mine & ~held[0]] = its[name][mine & ~held[0]]
-        ranks = possible_ranks(ranks, query) if len(folds) > 1 else ranks
-        out[name] = scores_of(ranks, relevant)
-    return out
+    fold = report.first
+    fitted = fold.sample.fitted & ~np.isin(fold.sample.rows, problem.relevant(queries))
+    pairs = fold.sample.old[fitted], fold.sample.new[fitted]
+    labels = [each.label for each in fold.maps]
+    fits, _ = fit_all(labels, *pairs, inputs.distance, inputs.request.seed, lambda words: None)
+    best = None if fold.best is None else next(f for f in fits if f.label == fold.best.label)
+    plan = make_plan(
+        inputs.gallery, inputs.queries, inputs.old_queries, _between(inputs, pairs, fold.shares),
+        fits, best,
+    )  # fmt: skip
+    known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
+    found = evaluate(Whole(inputs.gallery), relevant, known, plan, inputs.distance).ranks
+    return {name: scores_of(ranks, relevant) for name, ranks in found.items()}
 
 
-def _between(inputs: Inputs, fold: Fold) -> dict[str, Floats]:
-    """Queries between both models', with the report's rotation and shares."""
-    sample = fold.sample
-    pairs = (np.ascontiguousarray(each[sample.fitted]) for each in (sample.old, sample.new))
-    turned = turn(*map(torch.from_numpy, pairs))
+def _between(
+    inputs: Inputs, pairs: tuple[Floats, Floats], shares: Sequence[float]
+) -> dict[str, Floats]:  # fmt: skip
+    """Queries between both models', by a rotation of these pairs and the report's shares."""
+    turned = turn(*(torch.from_numpy(np.ascontiguousarray(each)) for each in pairs))
     old = inputs.old_queries
+    if old is None:
+        raise ValueError("inputs: expected queries by the old model")
     slerp = np.empty_like(old)
-    for half, share in enumerate(fold.shares):
+    for half, share in enumerate(shares):
         slerp[half::2] = apply(Between(turned, share), inputs.queries, old)[half::2]
     return {"midpoint": apply(Between(turned, 0.5), inputs.queries, old), "slerp": slerp}
