@@ -16,7 +16,17 @@ from typer import Argument, Option
 from typer.exceptions import TyperException
 
 from benchmark import __version__
-from benchmark.cli import data, evidence, options, records, results, submitting, upgrading, vectors
+from benchmark.cli import (
+    data,
+    evidence,
+    options,
+    pairs,
+    records,
+    results,
+    submitting,
+    upgrading,
+    vectors,
+)  # fmt: skip
 from benchmark.cli import store as store_verbs
 from benchmark.cli.output import echo, fail, passed_over, plain_errors, tell_passed_over
 from benchmark.cli.verbs import Command
@@ -184,6 +194,7 @@ app.add_typer(vectors.app)
 app.add_typer(store_verbs.app, name="store", rich_help_panel=options.MAINTAIN)
 app.add_typer(results.app, name="results", rich_help_panel=options.MAINTAIN)
 app.add_typer(data.app, name="data", rich_help_panel=options.MAINTAIN)
+app.add_typer(pairs.app, name="pairs", rich_help_panel=options.VECTORS)
 
 
 @app.command(

@@ -13,7 +13,7 @@ from benchmark.errors import BenchError
 
 LISTS = frozenset({
     "methods", "protocols", "tracks", "datasets", "papers", "metrics", "cases", "seeds", "only",
-    "maps",
+    "maps", "pairs", "corpora",
 })  # fmt: skip
 """Parameters of verbs whose values are words between commas."""
 

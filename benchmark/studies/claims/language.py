@@ -202,12 +202,31 @@ class Claim(Model):
     parts: Annotated[tuple[ClaimPart, ...], Field(min_length=1)]
 
 
+class PairClaim(Model):
+    """A claim about upgrades of real models, as one number of all records of pairs."""
+
+    says: Text
+    source: Text
+    value: Text
+    """Its name, of :data:`benchmark.pairs.analysis.VALUES`."""
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _bounded(self) -> PairClaim:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("expected at_least or at_most, got neither")
+        return self
+
+
 class Claims(Model):
     """The contents of ``results/claims.yaml``."""
 
     papers: Mapping[str, Text]
     """Id -> title; ids of claims begin with one."""
     claims: Mapping[str, Claim]
+    pairs: Mapping[str, PairClaim] = {}
+    """Of real models; ``bench pairs table --show claims`` says what records make of them."""
 
     @model_validator(mode="after")
     def _of_papers(self) -> Claims:

@@ -59,8 +59,9 @@ class GalleryBlock:
         return self.given
 
     def converted(self, name: str, conversion: Conversion) -> Floats:
-        """Old vectors after a conversion, made once for its name."""
-        out: Floats = self.made(name, lambda: conversion.convert(self.old))
+        """Old vectors after a conversion, made once for its name; another sample's is another."""
+        key = f"{name} {id(conversion)}"
+        out: Floats = self.made(key, lambda: conversion.convert(self.old))
         return out
 
     def made(self, name: str, make: Callable[[], Any]) -> Any:

@@ -1,0 +1,142 @@
+"""``bench pairs``: upgrades of real embedding models, with the truth beside each report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Option
+
+from benchmark.cli import options
+from benchmark.cli.options import split
+from benchmark.cli.output import echo
+from benchmark.cli.records import print_tables
+from benchmark.errors import BenchError, unknown
+
+if TYPE_CHECKING:
+    from benchmark.pairs.board import CellPlan
+
+app = typer.Typer(
+    help="Upgrades of real embedding models: reports beside the truth.", no_args_is_help=True
+)
+
+BoardFile = Annotated[
+    Path | None,
+    Option("--board", help="The board; else `results/pairs/core.yaml`.", show_default=False),
+]
+Data = Annotated[Path | None, Option("--data", help="Folder that holds the corpora's folders.")]
+Pairs = Annotated[
+    str, Option("--pairs", help="Old and new embedders: `minilm-l3:minilm-l6`, with commas.")
+]
+Corpora = Annotated[
+    str, Option("--corpora", "--corpus", help="Corpora, with commas; `beir:DIR` is one of yours.")
+]
+Out = Annotated[Path, Option("--out", help="Folder of the records.")]
+_FOLDER = Path("results/pairs")
+_HOUR = 3600.0
+
+
+@app.command(
+    epilog="Examples: `bench pairs run --pairs wordllama-64:wordllama-256 --corpora cranfield "
+    "--data DIR` · `bench pairs run --pairs minilm-l6:bge-small --corpus beir:scifact` · "
+    "`bench pairs run --data DIR --hours 8`"
+)
+def run(
+    pairs: Pairs = "", corpora: Corpora = "", data: Data = None, board: BoardFile = None,
+    out: Out = _FOLDER,
+    maps: Annotated[str, Option("--maps", help="As of `bench upgrade`; else the board's.")] = "",
+    hours: Annotated[float, Option(min=0, help="Begin no cell later than this.")] = 8.0,
+    dry_run: Annotated[bool, Option("--dry-run", help="Say what it costs only.")] = False,
+) -> None:  # fmt: skip
+    """Embed corpora whole and hold reports against the truth; goes on where it stopped."""
+    from rich.console import Console
+
+    from benchmark.config.files import writable
+    from benchmark.pairs.board import embedding_s, require_weights
+    from benchmark.pairs.board import run as carry_out
+
+    its_maps, cells = _cells(board, pairs, corpora, data, out)
+    todo = [each for each in cells if not each.done]
+    costs = embedding_s(todo), sum(each.reports_s for each in todo)
+    echo(
+        f"{len(todo)} of {len(cells)} cells to measure: about {_time(costs[0])} to embed, "
+        f"{_time(costs[1])} for reports, on one core"
+    )
+    if dry_run or not todo:
+        return
+    require_weights(todo)
+    writable(out, "--out", keep=False)
+    with Console(stderr=True).status("") as status:
+        for path in carry_out(todo, maps or its_maps, hours, status.update):
+            echo(path)
+    left = sum(not each.done for each in todo)
+    if left:
+        echo(f"{left} cells left for another call")
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: `bench pairs status --data DIR`")
+def status(
+    pairs: Pairs = "", corpora: Corpora = "", data: Data = None, board: BoardFile = None,
+    out: Out = _FOLDER, form: options.Form = "terminal",
+) -> None:  # fmt: skip
+    """Show what of the board is measured, and what the rest costs."""
+    from benchmark.pairs.tables import status_table
+
+    print_tables([status_table(_cells(board, pairs, corpora, data, out)[1])], form)
+
+
+@app.command(
+    epilog="Examples: `bench pairs table` · `bench pairs table --show regret -f markdown` · "
+    "`bench pairs table --show held --corpora cisi,npl`"
+)
+def table(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of records; by default `results/pairs`.")
+    ] = _FOLDER,
+    show: Annotated[str, Option(
+        help="`claims`, `held` (intervals beside the truth), `regret`, `verdicts`, `kept` (of the "
+        "upgrade), `sizes` of samples, `cells`, `embedders`, with commas."
+    )] = "claims,held,regret,kept",
+    pairs: Pairs = "", corpora: Corpora = "", form: options.Form = "terminal",
+) -> None:  # fmt: skip
+    """Show what records of pairs say together."""
+    from benchmark.pairs import tables
+    from benchmark.pairs.records import read_records
+
+    chosen = split(show)
+    for name in chosen:
+        if name not in tables.TABLES:
+            raise unknown("table", name, tables.TABLES)
+    wanted = set(split(corpora)), set(split(pairs))
+    records = [
+        r
+        for r in ([] if chosen == ["embedders"] else read_records(folder))
+        if r.corpus.id in (wanted[0] or {r.corpus.id}) and r.name in (wanted[1] or {r.name})
+    ]
+    if not records and chosen != ["embedders"]:
+        raise BenchError(f"{folder}: no record of these pairs and corpora")
+    print_tables([tables.TABLES[name](records) for name in chosen], form)
+
+
+def _cells(
+    board: Path | None, pairs: str, corpora: str, data: Path | None, out: Path
+) -> tuple[str, list[CellPlan]]:
+    """Maps of the board, and the cells that are wanted."""
+    from benchmark.pairs.board import load_board, plan
+
+    found = load_board(board or _FOLDER / "core.yaml")
+    chosen = [_pair(word) for word in split(pairs)] or found.pairs
+    return found.maps, plan(chosen, split(corpora) or found.corpora, data, out)
+
+
+def _pair(word: str) -> tuple[str, str]:
+    old, colon, new = word.partition(":")
+    if not (old and colon and new):
+        raise BenchError(f"--pairs: expected OLD:NEW, got '{word}'")
+    return old, new
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds < _HOUR else f"{seconds / _HOUR:.1f} hours"

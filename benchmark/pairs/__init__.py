@@ -1,0 +1,1 @@
+"""Measured upgrades of real embedding models: reports of ``bench upgrade`` beside the truth."""

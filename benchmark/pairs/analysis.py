@@ -1,0 +1,241 @@
+"""What records of pairs say: coverage of intervals, bias, regret of verdicts, shares that are kept.
+
+A report's interval is about queries like its own. The truth is measured on other queries, which
+have a sampling error of their own: an interval *covers* the truth where the 95 % interval of their
+difference holds 0, with the arms of both joined by the square root of the sum of squares (MOVER:
+Zou and Donner, Construction of confidence limits about effect measures, 2008).
+
+Regret is the truth of the best strategy that usual constraints allow minus the truth of the one
+that was recommended, on queries that the report has not seen. The best one is chosen by the same
+noisy truth, so that regret is rather too large.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.metrics.compatibility import LEAST_UPGRADE
+from benchmark.pairs.records import PairRecord, ReportRow
+from benchmark.upgrade.read.request import WANTED
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
+
+NAIVE = ("naive", "truncate")
+ROTATION, LINEAR = "procrustes:query", "linear:query"
+SIZE = 1000
+"""Sampled items of the maps in statements that name no other number."""
+RULES: Mapping[str, Callable[[ReportRow], str | None]] = {
+    "the verdict": lambda r: r.verdict,
+    "always re-embed": lambda r: REEMBED,
+    "always keep the old model": lambda r: KEEP,
+    "always rotate the queries": lambda r: ROTATION,
+    "retention x gain > 1": lambda r: ROTATION if r.value(ROTATION) > r.value(KEEP) else KEEP,
+}
+"""Decisions from a report alone. ``retention x gain`` is the rotation's score over the new model's,
+times the new model's over the old one's: it is above 1 where the rotation's is above the old
+model's, in the report as in truth."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """An estimate of a report beside the truth on other queries.
+
+    Attributes:
+        strategy: Its name.
+        corpus: Its id.
+        off: The estimate minus the truth.
+        covered: The interval covers it, as this module has it.
+        gain: The same of the gain over keeping the old model.
+        gain_off: As ``off``.
+        same_off: The estimate minus the truth on the report's own queries.
+        within: That is within the sampling error; None where nothing is estimated.
+    """
+
+    strategy: str
+    corpus: str
+    off: float
+    covered: bool
+    gain: bool | None
+    gain_off: float
+    same_off: float
+    within: bool | None
+
+
+def covers(
+    value: float, ends: tuple[float, float], other: float, its: tuple[float, float]
+) -> bool:  # fmt: skip
+    """True where the interval of the difference of two independent estimates holds 0.
+
+    Args:
+        value: Of the report.
+        ends: Of its interval.
+        other: The same of other queries.
+        its: Ends of that interval.
+
+    Example:
+        >>> covers(0.5, (0.4, 0.6), 0.63, (0.53, 0.73)), covers(0.5, (0.4, 0.6), 0.65, (0.6, 0.7))
+        (True, False)
+    """
+    above = math.hypot(ends[1] - value, other - its[0])
+    below = math.hypot(value - ends[0], its[1] - other)
+    return -below <= other - value <= above
+
+
+def held(records: Iterable[PairRecord]) -> Iterator[Held]:
+    """Every strategy of every report."""
+    for record in records:
+        for report in record.reports:
+            keep = report.table[KEEP]
+            for name, row in report.table.items():
+                yield _held(name, record.corpus.id, row, keep)
+
+
+def _held(
+    name: str, corpus: str, row: Mapping[str, float | None], keep: Mapping[str, float | None]
+) -> Held:  # fmt: skip
+    x = {key: math.nan if value is None else value for key, value in row.items()}
+    base, true = keep["score"] or 0.0, keep["other"] or 0.0
+    gain = None
+    if name != KEEP and not math.isnan(x["gain_low"] + x["other_gain_low"]):
+        gain = covers(
+            x["score"] - base, (x["gain_low"], x["gain_high"]),
+            x["other"] - true, (x["other_gain_low"], x["other_gain_high"]),
+        )  # fmt: skip
+    off = x["score"] - x["same"]
+    within = None if row["sampling"] is None else abs(off) <= row["sampling"] + 1e-9
+    return Held(
+        name, corpus, x["score"] - x["other"],
+        covers(x["score"], (x["low"], x["high"]), x["other"], (x["other_low"], x["other_high"])),
+        gain, x["score"] - base - (x["other"] - true), off, within,
+    )  # fmt: skip
+
+
+def regret(report: ReportRow, name: str | None, column: str = "other") -> float:
+    """The truth of the best strategy that may be taken minus that of one; NaN for none."""
+    possible = [s for s in report.table if s not in report.barred]
+    best = max(report.value(s, column) for s in possible)
+    return math.nan if name is None else best - report.value(name, column)
+
+
+def regrets(records: Iterable[PairRecord], rule: str = "the verdict") -> list[float]:
+    """Regret of a rule in every report."""
+    found = RULES[rule]
+    return [regret(report, found(report)) for r in records for report in r.reports]
+
+
+def right(report: ReportRow) -> bool | None:
+    """The verdict's direction beside the truth; None where it is neither of both.
+
+    *Keep the old model* is right where re-embedding gives less than the least upgrade on other
+    queries, *embed everything again* where nothing cheaper that may be done keeps the wanted share
+    of the upgrade there.
+    """
+    old, new = (report.value(name, "other") for name in (KEEP, REEMBED))
+    if report.verdict == KEEP:
+        return new - old < LEAST_UPGRADE
+    if report.verdict != REEMBED:
+        return None
+    cheaper = [
+        report.value(s, "other") for s in report.table
+        if s not in report.barred and s not in (KEEP, REEMBED) and not s.startswith(("re-", "rrf"))
+    ]  # fmt: skip
+    return max(cheaper) < old + WANTED * (new - old)
+
+
+def whole(record: PairRecord, name: str, size: int | None = None) -> float:
+    """The truth of a strategy on all queries, by the mean of the draws of a size, else of all."""
+    found = []
+    for report in record.reports:
+        if size in (None, report.size):
+            n, m = report.queries
+            mine, others = (report.value(name, column) for column in ("same", "other"))
+            found.append((n * mine + m * others) / (n + m))
+    return float(np.mean(found)) if found else math.nan
+
+
+def upgrades(records: Iterable[PairRecord]) -> list[PairRecord]:
+    """Cells whose new model is larger, and truly better."""
+    return [r for r in records if r.forward and whole(r, REEMBED) > whole(r, KEEP)]
+
+
+def kept(record: PairRecord, name: str, size: int | None = SIZE) -> float:
+    """A strategy's score as a share of re-embedding's, what others call retention."""
+    return whole(record, name, size) / whole(record, REEMBED)
+
+
+def share(record: PairRecord, name: str, size: int | None = SIZE) -> float:
+    """The share of the upgrade that a strategy keeps, on all queries."""
+    old, new = whole(record, KEEP), whole(record, REEMBED)
+    return (whole(record, name, size) - old) / (new - old)
+
+
+def gain(record: PairRecord) -> float:
+    """Re-embedding's score over the old model's."""
+    return whole(record, REEMBED) / whole(record, KEEP)
+
+
+def naive(record: PairRecord) -> float:
+    """What new queries keep in the old index as it is, vectors cut to one length."""
+    (name,) = set(NAIVE) & set(record.reports[0].strategies)
+    return kept(record, name)
+
+
+def _mean(values: Iterable[float | bool | None]) -> float:
+    found = [float(v) for v in values if v is not None]
+    return float(np.mean(found)) if found else math.nan
+
+
+def _median(values: Iterable[float]) -> float:
+    found = [v for v in values if not math.isnan(v)]
+    return float(np.median(found)) if found else math.nan
+
+
+def _correlation(records: Sequence[PairRecord]) -> float:
+    some = upgrades(records)
+    if len(some) < 3:
+        return math.nan
+    return float(np.corrcoef([[gain(r) for r in some], [kept(r, ROTATION) for r in some]])[0, 1])
+
+
+def _drift(records: Sequence[PairRecord]) -> float:
+    maps = (ROTATION, LINEAR)
+    found = [
+        max(kept(r, name) for name in maps) for r in records if r.name == "minilm-l6:mpnet-base"
+    ]
+    return min(found, default=math.nan)
+
+
+def _cascade(records: Sequence[PairRecord]) -> float:
+    some = [r for r in upgrades(records) if whole(r, ROTATION, SIZE) <= whole(r, KEEP)]
+    return _mean(whole(r, "cascade") > whole(r, KEEP) for r in some)
+
+
+def _beyond(records: Sequence[PairRecord]) -> float:
+    return _median(kept(r, LINEAR, 3000) - kept(r, LINEAR) for r in upgrades(records))
+
+
+def _refused(records: Sequence[PairRecord]) -> float:
+    worse = [r for r in records if whole(r, REEMBED) <= whole(r, KEEP)]
+    return _mean(report.verdict == KEEP for r in worse for report in r.reports)
+
+
+def _linear(records: Sequence[PairRecord]) -> float:
+    return _mean(whole(r, LINEAR, SIZE) > whole(r, ROTATION, SIZE) for r in upgrades(records))
+
+
+VALUES: Mapping[str, Callable[[Sequence[PairRecord]], float]] = {
+    "coverage": lambda records: _mean(h.covered for h in held(records)),
+    "coverage-gain": lambda records: _mean(h.gain for h in held(records)),
+    "regret-median": lambda records: _median(regrets(records)),
+    "regret-p90": lambda records: float(np.nanquantile(regrets(records), 0.9)),
+    "naive-kept": lambda records: _median(naive(r) for r in upgrades(records)),
+    "rotation-kept": lambda records: _median(kept(r, ROTATION) for r in upgrades(records)),
+    "gain-correlation": _correlation,
+    "drift-adapter-kept": _drift,
+    "cascade-wins": _cascade,
+    "linear-beats-rotation": _linear,
+    "pairs-beyond-1000": _beyond,
+    "worse-refused": _refused,
+}
+"""Numbers of all records that claims are about; NaN where no record says."""

@@ -1,0 +1,159 @@
+"""The core board of pairs: which cells there are, what is measured, and what the rest costs."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.config.files import digest
+from benchmark.config.reading import Model, build, read_yaml
+from benchmark.errors import BenchError
+from benchmark.pairs.cells import DRAWS, METRIC, SIZES, Problem, cell
+from benchmark.pairs.corpora import Corpus, load_source, read_corpus
+from benchmark.pairs.embedders import Embedder, install_command, load_embedder
+from benchmark.pairs.records import read_record, record_path, write_record
+from benchmark.pairs.vectors import embedded, place_of
+from benchmark.upgrade.fit.maps import chosen_maps
+
+_REPORT_S = 4.0
+"""Seconds of a report and its truth on one core, of some thousand items by closed-form maps."""
+_PER_ITEM_S = 0.0006
+"""More for each item of the gallery."""
+_CHARACTERS = 4.5
+"""Of a token."""
+
+
+class PairBoard(Model):
+    """A board in a file: corpora, and ladders of models, of which each meets every one above it."""
+
+    title: str
+    maps: str
+    """Of the reports; as of ``bench upgrade``."""
+    corpora: tuple[str, ...]
+    upwards: tuple[tuple[str, ...], ...]
+    """Ladders of embedders, smaller ones first."""
+    backwards: tuple[tuple[str, str], ...] = ()
+    """Old and new ones, where the new one is smaller."""
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Old and new embedders: cheap ones first, as a ladder begins with them."""
+        up = [(ladder[i], b) for ladder in self.upwards for k, b in enumerate(ladder)
+              for i in range(k)]  # fmt: skip
+        return [*up, *self.backwards]
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """A cell that is wanted."""
+
+    corpus: Corpus
+    old: Embedder
+    new: Embedder
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """As commands have it."""
+        return f"{self.corpus.source.id} {self.old.id}:{self.new.id}"
+
+    @property
+    def done(self) -> bool:
+        """Its record is there, and of the same corpus and weights."""
+        if not self.path.is_file():
+            return False
+        found = read_record(self.path)
+        its = found.corpus.digest, found.old.weights, found.new.weights
+        sides = (e.files["weights"].sha256 for e in (self.old, self.new))
+        return its == (self.corpus.digest, *sides)
+
+    @property
+    def seed(self) -> int:
+        """Of its halves and samples."""
+        return int(digest(self.name)[:8], 16)
+
+    @property
+    def reports_s(self) -> float:
+        """Seconds of its reports, about."""
+        n = len(self.corpus.items)
+        sizes = [s for s in SIZES if s < n] or [SIZES[0]]
+        return len(sizes) * DRAWS * (_REPORT_S + _PER_ITEM_S * n)
+
+
+def load_board(path: Path) -> PairBoard:
+    """A board from its YAML file."""
+    return build(PairBoard, read_yaml(path), path.name)
+
+
+def plan(
+    pairs: Sequence[tuple[str, str]], corpora: Sequence[str], data: Path | None, out: Path
+) -> list[CellPlan]:
+    """Cells of all pairs on all corpora of their modality, pair by pair.
+
+    Raises:
+        BenchError: If a name is unknown, data is missing, or nothing fits.
+    """
+    loaded = {name: load_embedder(name) for pair in pairs for name in pair}
+    read = [read_corpus(load_source(name), data) for name in corpora]
+    cells = [
+        CellPlan(
+            corpus, loaded[old], loaded[new],
+            record_path(out, corpus.source.id, loaded[old].id, loaded[new].id),
+        )
+        for old, new in pairs
+        for corpus in read
+        if loaded[old].modality == loaded[new].modality == corpus.source.modality
+    ]  # fmt: skip
+    if not cells:
+        raise BenchError("pairs: no corpus has the modality of a pair: texts or images")
+    return cells
+
+
+def embedding_s(cells: Sequence[CellPlan]) -> float:
+    """Seconds that embedding what is not in the cache takes on one core, about."""
+    wanted = {place_of(e, c.corpus): (e, c.corpus) for c in cells for e in (c.old, c.new)}
+    return sum(_cost(e, c) for place, (e, c) in wanted.items() if not place.is_file())
+
+
+def _cost(embedder: Embedder, corpus: Corpus) -> float:
+    sides = corpus.items, corpus.queries
+    if embedder.modality == "image":
+        return sum(map(len, sides)) / embedder.speed
+    most = embedder.longest or 10**9
+    tokens = sum(min(len(text) / _CHARACTERS, most) for side in sides for text in side)
+    return tokens / embedder.speed
+
+
+def require_weights(cells: Sequence[CellPlan]) -> None:
+    """Raise a BenchError that names one command for all that is missing."""
+    embedders = {e.id: e for c in cells for e in (c.old, c.new)}
+    missing = [e for e in embedders.values() if e.missing]
+    if missing:
+        names = ", ".join(e.id for e in missing)
+        raise BenchError(f"weights of {names} are not installed: {install_command(missing)}")
+
+
+def run(
+    cells: Sequence[CellPlan], maps: str, hours: float, tell: Callable[[str], None]
+) -> Iterator[Path]:
+    """Measure cells that have no record, in their order, none begun after some hours.
+
+    Yields:
+        The file of each record, as it is written.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    chosen_maps(maps)
+    end = time.monotonic() + 3600 * hours
+    for each in cells:
+        if each.done:
+            continue
+        if time.monotonic() > end:
+            return
+        sides = (embedded(e, each.corpus, tell) for e in (each.old, each.new))
+        problem = Problem.of(each.corpus, *sides, seed=each.seed)
+        reports = list(cell(problem, maps, lambda words, c=each: tell(f"{c.name}: {words}")))  # type: ignore[misc]
+        yield write_record(
+            each.path.parents[1], problem, (each.old, each.new), maps, METRIC, reports
+        )

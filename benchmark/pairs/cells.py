@@ -1,0 +1,235 @@
+"""Cells: a pair of embedders on a corpus, reports of ``bench upgrade`` beside the truth.
+
+Queries are split into two halves, whole groups of them that share their relevant items. A report
+sees new vectors of a random sample and of all items that are relevant to its half, as a user would
+have them. The truth of the same strategies is measured in the whole gallery with all items embedded
+by both models, on the report's own queries (``same``), with the maps of the report, and on the
+other half, with maps fitted on the same items but for those that are relevant to it: no map has
+seen an item that it is judged by.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmark.contract.arrays import apply
+from benchmark.contract.interpolation import Between, turn
+from benchmark.metrics.kept_share import Scored, difference, mean, measured
+from benchmark.pairs.corpora import Corpus
+from benchmark.pairs.vectors import Vectors
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.upgrade.decide.verdict import Evidence, decide
+from benchmark.upgrade.fit.maps import chosen_maps, fit_all
+from benchmark.upgrade.measure.evaluation import Scores, evaluate, scores_of
+from benchmark.upgrade.measure.query_groups import query_groups
+from benchmark.upgrade.measure.study import Study, joined, study
+from benchmark.upgrade.read.gallery import GalleryBlock, Whole
+from benchmark.upgrade.read.inputs import Inputs, read_inputs
+from benchmark.upgrade.read.qrels import Qrels
+from benchmark.upgrade.read.request import UpgradeRequest, missing
+from benchmark.upgrade.search.strategies import KEEP, make_plan
+
+SIZES = (300, 1000, 3000)
+"""Items of the random sample."""
+DRAWS = 3
+METRIC = "ndcg_at_10"
+SCALE = 10_000
+"""Of numbers in a record, which are whole ones."""
+COLUMNS = (
+    "score", "low", "high", "sampling", "gain_low", "gain_high",
+    "same", "other", "other_low", "other_high", "other_gain_low", "other_gain_high",
+)  # fmt: skip
+"""Of a strategy: what the report says of it, then the truth. A gain is over keeping the old model;
+its value is a difference of scores. ``sampling`` is None where nothing is estimated."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A corpus with all vectors of an old and a new model.
+
+    Attributes:
+        qrels: By rows of queries and items.
+        groups: Of queries that share their relevant items, ``[q]``.
+        seed: Of its halves and samples: each cell has others.
+    """
+
+    corpus: Corpus
+    old: Vectors
+    new: Vectors
+    qrels: Qrels
+    groups: Ints
+    seed: int = 0
+
+    @classmethod
+    def of(cls, corpus: Corpus, old: Vectors, new: Vectors, seed: int = 0) -> "Problem":
+        """Join them."""
+        ids = np.array(corpus.query_ids), np.array(corpus.item_ids)
+        qrels = Qrels.of(corpus.gains, *ids)
+        rows = np.arange(len(corpus.query_ids))
+        groups = query_groups(qrels, "qrels", rows)
+        return cls(corpus, old, new, qrels, rows if groups is None else groups, seed)
+
+    @property
+    def n(self) -> int:
+        """Items of the gallery."""
+        return len(self.corpus.item_ids)
+
+    def halves(self, draw: int) -> tuple[Ints, Ints]:
+        """Queries of the report and the others, by whole groups, of nearly equal size."""
+        rng = np.random.default_rng([self.seed, draw, 1])
+        names, counts = np.unique(self.groups, return_counts=True)
+        order = rng.permutation(len(names))
+        taken = names[order][np.cumsum(counts[order]) - counts[order] / 2 <= counts.sum() / 2]
+        mine = np.isin(self.groups, taken)
+        return np.flatnonzero(mine), np.flatnonzero(~mine)
+
+    def relevant(self, queries: Ints) -> Ints:
+        """Rows of the items that are relevant to some queries, ascending."""
+        of = np.repeat(np.arange(len(self.groups)), np.diff(self.qrels.offset))
+        return np.unique(self.qrels.rows[np.isin(of, queries)])
+
+    def sample(self, size: int, draw: int) -> Ints:
+        """Rows that the report has new vectors of."""
+        drawn = np.random.default_rng([self.seed, draw, 2]).permutation(self.n)[:size]
+        return np.union1d(drawn, self.relevant(self.halves(draw)[0]))
+
+    def inputs(self, rows: Ints, queries: Ints, seed: int = 0) -> Inputs:
+        """Inputs of a user who has new vectors of some rows, and some of the queries."""
+        items, asked = np.array(self.corpus.item_ids), np.array(self.corpus.query_ids)[queries]
+        ids = {"old_gallery": items, "new_gallery": items[rows], "queries": asked,
+               "old_queries": asked}  # fmt: skip
+        gains = {name: self.corpus.gains[name] for name in asked.tolist()}
+        return read_inputs(UpgradeRequest(
+            self.old.items, self.new.items[rows], self.new.queries[queries],
+            self.old.queries[queries], qrels=gains, ids=ids, seed=seed,
+        ))  # fmt: skip
+
+    def sizes(self) -> list[int]:
+        """Those of ``SIZES`` that leave a fifth of the items out; of a small corpus the first."""
+        return [s for s in SIZES if s <= 0.8 * self.n] or [SIZES[0]]
+
+
+def cell(
+    problem: Problem, maps: str = "quick", tell: Callable[[str], None] = lambda words: None
+) -> Iterator[dict[str, Any]]:
+    """Every report of a cell beside the truth, one after the other.
+
+    Yields:
+        ``size``, ``draw``, ``embedded`` items, ``queries`` of either half, ``seconds`` of the
+        report and of fitting its maps, ``verdict``, ``better`` (re-embedding measurably is),
+        ``barred`` (what usual constraints forbid) and by strategy ``COLUMNS`` times ``SCALE``.
+    """
+    for size in problem.sizes():
+        for draw in range(DRAWS):
+            tell(f"a report on {size:,} items, draw {draw + 1} of {DRAWS}")
+            yield _report(problem, size, draw, chosen_maps(maps))
+
+
+def _report(problem: Problem, size: int, draw: int, labels: Sequence[str]) -> dict[str, Any]:
+    halves, rows = problem.halves(draw), problem.sample(size, draw)
+    inputs = problem.inputs(rows, halves[0], draw)
+    started = time.process_time()
+    report = study(inputs, labels)
+    evidence = Evidence.of(report.outcomes, METRIC, report.groups)
+    decision = decide(evidence, inputs.request.constraints)
+    seconds = time.process_time() - started
+    mine = {n: o.scored[METRIC].mean for n, o in report.outcomes.items()}
+    mine |= {n: each[METRIC].mean() for n, each in same(problem, report, halves[0]).items()}
+    true = {n: measured(each[METRIC]) for n, each in others(problem, report, halves[1]).items()}
+    groups = problem.groups[halves[1]]
+    keep = report.outcomes[KEEP].scored[METRIC]
+    return {
+        "size": size, "draw": draw, "embedded": len(rows), "queries": [len(h) for h in halves],
+        "seconds": round(seconds, 2),
+        "fit_seconds": round(sum(f.fit_s for fold in report.folds for f in fold.maps), 2),
+        "verdict": decision.name, "better": evidence.better,
+        "barred": [
+            name for name, outcome in report.outcomes.items()
+            if missing(outcome.strategy.needs, inputs.request.constraints)
+        ],
+        "strategies": {
+            name: _scaled([
+                *_numbers(outcome.scored[METRIC], keep, report.groups, estimate=True), mine[name],
+                *_numbers(true[name], true[KEEP], groups, estimate=False),
+            ])
+            for name, outcome in report.outcomes.items()
+        },
+    }  # fmt: skip
+
+
+def _numbers(scored: Scored, keep: Scored, groups: Any, *, estimate: bool) -> list[float]:
+    whole = mean(scored, groups)
+    gain = difference(scored, keep, groups).ends or (np.nan, np.nan)
+    sampling = [np.nan if scored.sampling is None else scored.sampling] if estimate else []
+    return [whole.known, *(whole.ends or (np.nan, np.nan)), *sampling, *gain]
+
+
+def _scaled(numbers: Sequence[float]) -> list[int | None]:
+    return [None if not np.isfinite(x) else round(float(x) * SCALE) for x in numbers]
+
+
+def same(problem: Problem, report: Study, queries: Ints) -> dict[str, Scores]:
+    """Truth of what a report estimates, with its maps: strategies that need all new vectors.
+
+    Returns:
+        Strategy -> metric -> values of the report's queries ``[q]``; others are as measured there.
+    """
+    rows = np.arange(problem.n)
+    inputs = problem.inputs(rows, queries)
+    relevant = inputs.pairs(rows)
+    known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
+    whole = Whole(inputs.gallery)
+    ranks = []
+    for fold in report.folds:
+        some = [each for each in fold.plan.strategies if each.embeds_gallery]
+        plan = replace(fold.plan, strategies=some)
+        ranks.append(evaluate(whole, relevant, known, plan, inputs.distance).ranks)
+    return {
+        each.name: scores_of(joined(each, report.folds, ranks, relevant), relevant)
+        for each in report.first.plan.strategies if each.embeds_gallery
+    }  # fmt: skip
+
+
+def others(problem: Problem, report: Study, queries: Ints) -> dict[str, Scores]:
+    """Truth of every strategy on queries that a report has not seen.
+
+    Maps are fitted anew on the items of the report's first sample, but for those that are relevant
+    to these queries.
+
+    Returns:
+        Strategy -> metric -> values ``[q]``.
+    """
+    rows = np.arange(problem.n)
+    inputs = problem.inputs(rows, queries)
+    relevant = inputs.pairs(rows)
+    fold = report.first
+    fitted = fold.sample.fitted & ~np.isin(fold.sample.rows, problem.relevant(queries))
+    pairs = fold.sample.old[fitted], fold.sample.new[fitted]
+    labels = [each.label for each in fold.maps]
+    fits, _ = fit_all(labels, *pairs, inputs.distance, inputs.request.seed, lambda words: None)
+    best = None if fold.best is None else next(f for f in fits if f.label == fold.best.label)
+    plan = make_plan(
+        inputs.gallery, inputs.queries, inputs.old_queries, _between(inputs, pairs, fold.shares),
+        fits, best,
+    )  # fmt: skip
+    known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
+    found = evaluate(Whole(inputs.gallery), relevant, known, plan, inputs.distance).ranks
+    return {name: scores_of(ranks, relevant) for name, ranks in found.items()}
+
+
+def _between(
+    inputs: Inputs, pairs: tuple[Floats, Floats], shares: Sequence[float]
+) -> dict[str, Floats]:  # fmt: skip
+    """Queries between both models', by a rotation of these pairs and the report's shares."""
+    turned = turn(*(torch.from_numpy(np.ascontiguousarray(each)) for each in pairs))
+    old = inputs.old_queries
+    if old is None:
+        raise ValueError("inputs: expected queries by the old model")
+    slerp = np.empty_like(old)
+    for half, share in enumerate(shares):
+        slerp[half::2] = apply(Between(turned, share), inputs.queries, old)[half::2]
+    return {"midpoint": apply(Between(turned, 0.5), inputs.queries, old), "slerp": slerp}

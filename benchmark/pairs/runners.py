@@ -1,0 +1,190 @@
+"""Runners of embedders: texts or images in, vectors out, on one thread of the processor.
+
+Texts are sorted by length, so that a batch holds little padding.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.errors import BenchError
+from benchmark.pairs.embedders import EXTRA, Embedder
+from benchmark.ranking.arrays import Floats
+
+Tokens = NDArray[np.int64]
+Network = Callable[[Tokens, Tokens], Floats]
+"""Ids and mask ``[b, t]`` -> vectors of tokens ``[b, t, d]``, or of texts ``[b, d]``."""
+Tell = Callable[[int, int], None]
+"""Called with what is done, and with how much there is."""
+_TOKENS = 1024
+"""Of a batch, with its padding."""
+_IMAGES = 16
+"""Of a batch."""
+
+
+def embed_texts(
+    embedder: Embedder, texts: Sequence[str], *, queries: bool, tell: Tell = lambda a, b: None
+) -> Floats:  # fmt: skip
+    """Embed texts, as queries or as passages: ``[n, dim]``, float32."""
+    paths = embedder.paths()
+    tokenizer = _tokenizer(paths["tokenizer"], embedder.longest)
+    prefix = embedder.query_prefix if queries else embedder.passage_prefix
+    special = embedder.runner != "static"
+    encoded = tokenizer.encode_batch([prefix + t for t in texts], add_special_tokens=special)
+    ids = [np.asarray(each.ids, np.int64) for each in encoded]
+    network = _NETWORKS[embedder.runner](embedder, paths)
+    out = np.zeros((len(texts), embedder.dim), np.float32)
+    done = 0
+    for rows in _batches([len(each) for each in ids]):
+        longest = max(1, *(len(ids[row]) for row in rows)) if len(rows) > 1 else len(ids[rows[0]])
+        tokens, mask = (np.zeros((len(rows), max(longest, 1)), np.int64) for _ in range(2))
+        for place, row in enumerate(rows):
+            tokens[place, : len(ids[row])], mask[place, : len(ids[row])] = ids[row], 1
+        out[rows] = _pooled(network(tokens, mask), mask, embedder.pooling)[:, : embedder.dim]
+        done += len(rows)
+        tell(done, len(texts))
+    return _finished(embedder, out)
+
+
+def embed_images(
+    embedder: Embedder, images: Sequence[Any], tell: Tell = lambda a, b: None
+) -> Floats:  # fmt: skip
+    """Embed images, files or arrays ``[h, w, 3]`` of bytes: ``[n, dim]``, float32."""
+    import timm
+    import torch
+    from PIL import Image
+    from timm.data import create_transform, resolve_data_config
+
+    torch.set_num_threads(1)
+    paths = embedder.paths()
+    model = timm.create_model(embedder.architecture, pretrained=False).eval()
+    stored = torch.load(paths["weights"], map_location="cpu", weights_only=True)
+    # The same network under other names of its parts, in the same order.
+    names = model.state_dict()
+    shapes = [[tuple(each.shape) for each in d.values()] for d in (stored, names)]
+    if shapes[0] != shapes[1]:
+        raise BenchError(f"embedder {embedder.id}: weights are not of {embedder.architecture}")
+    model.load_state_dict(dict(zip(names, stored.values(), strict=True)))
+    model.reset_classifier(0)
+    config = resolve_data_config({"input_size": (3, embedder.size, embedder.size)}, model=model)
+    transform = create_transform(**config)
+
+    def read(image: Any) -> Any:
+        is_file = isinstance(image, str | Path)
+        picture = Image.open(image) if is_file else Image.fromarray(np.asarray(image))
+        return transform(picture.convert("RGB"))
+
+    found = []
+    with torch.inference_mode():
+        for start in range(0, len(images), _IMAGES):
+            batch = torch.stack([read(each) for each in images[start : start + _IMAGES]])
+            found.append(model(batch).numpy()[:, : embedder.dim])
+            tell(min(start + _IMAGES, len(images)), len(images))
+    return _finished(embedder, np.concatenate(found).astype(np.float32))
+
+
+def _finished(embedder: Embedder, vectors: Floats) -> Floats:
+    if not np.isfinite(vectors).all():
+        raise BenchError(f"embedder {embedder.id}: a vector is not finite")
+    if embedder.normalised:
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return vectors
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Rows by length, at most so many tokens at a time; the longest first, so that memory shows."""
+    batch: list[int] = []
+    for row in sorted(range(len(lengths)), key=lambda k: (-lengths[k], k)):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > _TOKENS:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _pooled(found: Floats, mask: Tokens, pooling: str) -> Floats:
+    if pooling == "mean":
+        total = (found * mask[:, :, None]).sum(1)
+        return np.asarray(total / np.maximum(mask.sum(1), 1)[:, None], np.float32)
+    return found[:, 0] if pooling == "cls" else found
+
+
+def _needed(module: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise BenchError(
+            f"{module} is not installed: pip install 'compatbench[{EXTRA}]'"
+        ) from error
+
+
+def _tokenizer(path: Path, longest: int) -> Any:
+    tokenizer = _needed("tokenizers").Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    if longest:
+        tokenizer.enable_truncation(longest)
+    else:
+        tokenizer.no_truncation()
+    return tokenizer
+
+
+def _static(embedder: Embedder, paths: dict[str, Path]) -> Network:
+    """A table of vectors of tokens."""
+    from safetensors.numpy import load_file
+
+    (table,) = load_file(paths["weights"]).values()
+    rows = table[:, : embedder.dim].astype(np.float32)
+    return lambda ids, mask: rows[np.minimum(ids, len(rows) - 1)]
+
+
+def _onnx(embedder: Embedder, paths: dict[str, Path]) -> Network:
+    runtime = _needed("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = runtime.InferenceSession(
+        str(paths["weights"]), options, providers=["CPUExecutionProvider"]
+    )
+    names = {each.name for each in session.get_inputs()}
+    output = embedder.output or session.get_outputs()[0].name
+
+    def run(ids: Tokens, mask: Tokens) -> Floats:
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        (found,) = session.run([output], {k: v for k, v in given.items() if k in names})
+        return np.asarray(found, np.float32)
+
+    return run
+
+
+def _transformers(embedder: Embedder, paths: dict[str, Path]) -> Network:
+    import torch
+    from safetensors.torch import load_file
+
+    library = _needed("transformers")
+    torch.set_num_threads(1)
+    library.logging.set_verbosity_error()
+    config = library.AutoConfig.from_pretrained(str(paths["config"]), local_files_only=True)
+    model = library.AutoModel.from_config(config, add_pooling_layer=False).eval()
+    missing, more = model.load_state_dict(load_file(paths["weights"]), strict=False)
+    if missing or any(
+        not name.startswith("pooler.") and "position_ids" not in name for name in more
+    ):
+        raise BenchError(f"embedder {embedder.id}: weights are not of {config.model_type}")
+    pad = config.pad_token_id or 0
+
+    def run(ids: Tokens, mask: Tokens) -> Floats:
+        tokens = torch.from_numpy(np.where(mask == 1, ids, pad))
+        with torch.inference_mode():
+            found = model(input_ids=tokens, attention_mask=torch.from_numpy(mask))
+        return np.asarray(found.last_hidden_state.numpy(), np.float32)
+
+    return run
+
+
+_NETWORKS = {"static": _static, "onnx": _onnx, "transformers": _transformers}

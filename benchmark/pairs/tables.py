@@ -1,0 +1,219 @@
+"""Tables of records of pairs: how good reports are, what decisions cost, what strategies keep."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from benchmark.pairs import analysis
+from benchmark.pairs.analysis import LINEAR, ROTATION, Held
+from benchmark.pairs.board import CellPlan, embedding_s
+from benchmark.pairs.cells import SIZES
+from benchmark.pairs.embedders import every_embedder
+from benchmark.pairs.records import PairRecord
+from benchmark.report.numbers import DASH, number
+from benchmark.report.text_table import TextTable, simple_table
+from benchmark.studies.claims import read_claims
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
+
+Records = Sequence[PairRecord]
+SHOWN = (
+    "naive", ROTATION, LINEAR, "procrustes", "linear", "slerp", "rrf-converted", "rrf",
+    "cascade-mapped", "cascade",
+)  # fmt: skip
+"""Strategies of the table of what is kept; ``truncate`` stands with ``naive``."""
+
+
+def held_table(records: Records) -> TextTable:
+    """Intervals and estimates beside the truth, by strategy."""
+    found = list(analysis.held(records))
+    names = list(dict.fromkeys(h.strategy for h in found))
+    lines = [
+        _held_line(f"`{name}`", [h for h in found if h.strategy == name]) for name in names
+    ]  # fmt: skip
+    corpora = list(dict.fromkeys(h.corpus for h in found))
+    lines += [_held_line(f"all, {c}", [h for h in found if h.corpus == c]) for c in corpora]
+    lines.append(_held_line("all", found))
+    heads = ("reports", "covered", "gain covered", "sampling holds", "bias", "error", "error there")
+    return simple_table("Reports beside the truth", "pairs-held", ("strategy",), heads, lines)
+
+
+def _held_line(name: str, found: Sequence[Held]) -> list[str]:
+    same = np.array([h.same_off for h in found])
+    other = np.array([h.off for h in found])
+    return [
+        name, str(len(found)), *(
+            _share(getattr(h, key) for h in found) for key in ("covered", "gain", "within")
+        ),
+        number(float(same.mean()), signed=True), number(_root(same)), number(_root(other)),
+    ]  # fmt: skip
+
+
+def regret_table(records: Records) -> TextTable:
+    """Regret of the verdict and of plain rules, on queries that the report has not seen."""
+    lines = []
+    for name, rule in analysis.RULES.items():
+        values = np.array(analysis.regrets(records, name))
+        taken = [rule(report) for r in records for report in r.reports]
+        lines.append([
+            name, str(len(values)),
+            *(number(float(np.quantile(values, q))) for q in (0.5, 0.9, 1.0)),
+            number(float(values.mean())), _share(t == REEMBED for t in taken),
+            _share(t == KEEP for t in taken),
+        ])  # fmt: skip
+    heads = ("reports", "median", "nine of ten", "worst", "mean", "re-embeds", "keeps")
+    return simple_table("Regret of decisions", "pairs-regret", ("rule",), heads, lines)
+
+
+def verdict_table(records: Records) -> TextTable:
+    """How often each verdict was given, and was right."""
+    reports = [report for r in records for report in r.reports]
+    groups = {
+        "keep the old model": [r for r in reports if r.verdict == KEEP],
+        "embed everything again": [r for r in reports if r.verdict == REEMBED],
+        "something cheaper": [r for r in reports if r.verdict not in (KEEP, REEMBED)],
+    }
+    lines = [
+        [
+            name,
+            str(len(its)),
+            _share(analysis.right(r) for r in its),
+            number(_median(analysis.regret(r, r.verdict) for r in its)),
+        ]
+        for name, its in groups.items()
+    ]
+    heads = ("reports", "right", "median regret")
+    return simple_table("Verdicts", "pairs-verdicts", ("verdict",), heads, lines)
+
+
+def kept_table(records: Records) -> TextTable:
+    """The share of the upgrade that strategies keep, by pair: means over corpora."""
+    pairs: dict[str, list[PairRecord]] = {}
+    for record in analysis.upgrades(records):
+        pairs.setdefault(record.name, []).append(record)
+    lines = []
+    for name, its in pairs.items():
+        before, after = (
+            float(np.mean([analysis.whole(r, s) for r in its])) for s in (KEEP, REEMBED)
+        )
+        shares = []
+        for strategy in SHOWN:
+            found = [_share_kept(r, strategy) for r in its]
+            shares.append(number(float(np.mean([x for x in found if x is not None] or [np.nan]))))
+        lines.append([f"`{name}`", str(len(its)), number(before), number(after), *shares])
+    heads = ("corpora", "old", "new", *(f"`{s}`" for s in SHOWN))
+    return simple_table("Share of the upgrade kept", "pairs-kept", ("pair",), heads, lines)
+
+
+def _share_kept(record: PairRecord, strategy: str) -> float | None:
+    name = strategy
+    if name == "naive" and name not in record.reports[0].strategies:
+        name = "truncate"
+    return analysis.share(record, name) if name in record.reports[0].strategies else None
+
+
+def cells_table(records: Records) -> TextTable:
+    """Every cell: gain of the upgrade, and what a rotation of the queries keeps of the whole."""
+    lines = [
+        [
+            f"`{r.name}`",
+            r.corpus.title,
+            str(r.corpus.items),
+            str(r.corpus.queries),
+            number(analysis.whole(r, KEEP)),
+            number(analysis.whole(r, REEMBED)),
+            number(analysis.gain(r), "coefficient"),
+            number(analysis.kept(r, ROTATION)),
+            "yes" if r.old.trained_on_corpus or r.new.trained_on_corpus else "",
+        ]
+        for r in records
+    ]
+    heads = ("items", "queries", "old", "new", "gain", "rotation keeps", "trained on it")
+    return simple_table("Cells", "pairs-cells", ("pair", "corpus"), heads, lines)
+
+
+def sizes_table(records: Records) -> TextTable:
+    """What maps keep of the whole by the size of the sample: medians over upgrades."""
+    some = analysis.upgrades(records)
+    every = [r for r in some if all(any(x.size == s for x in r.reports) for s in SIZES)]
+    names = (ROTATION, LINEAR, "procrustes", "linear")
+    lines = [
+        [f"`{name}`", str(len(every)), *(
+            number(_median(analysis.kept(r, name, size) for r in every)) for size in SIZES
+        )]
+        for name in names
+    ]  # fmt: skip
+    heads = ("cells", *(f"{size:,} items" for size in SIZES))
+    return simple_table("Pairs that suffice", "pairs-sizes", ("map",), heads, lines)
+
+
+def claims_table(records: Records) -> TextTable:
+    """Claims about real models, and what the records make of them."""
+    lines = []
+    for name, claim in read_claims().pairs.items():
+        value = analysis.VALUES[claim.value](records)
+        low = -math.inf if claim.at_least is None else claim.at_least
+        high = math.inf if claim.at_most is None else claim.at_most
+        bounds = [f">= {low:g}"] * math.isfinite(low) + [f"<= {high:g}"] * math.isfinite(high)
+        verdict = (
+            "cannot tell" if math.isnan(value) else "agree" if low <= value <= high else "disagree"
+        )
+        shown = DASH if math.isnan(value) else f"{value:.3f}"
+        lines.append([name, claim.says, claim.source, shown, " and ".join(bounds), verdict])
+    heads = ("value", "rule", "records")
+    return simple_table(
+        "Claims about real models", "pairs-claims", ("claim", "says", "source"), heads, lines
+    )
+
+
+def status_table(cells: Sequence[CellPlan]) -> TextTable:
+    """What of a board is measured, by corpus, and what the rest costs."""
+    lines = []
+    for corpus in dict.fromkeys(c.corpus.source.id for c in cells):
+        its = [c for c in cells if c.corpus.source.id == corpus]
+        todo = [c for c in its if not c.done]
+        hours = (embedding_s(todo), sum(c.reports_s for c in todo))
+        lines.append([corpus, str(len(its)), str(len(its) - len(todo)),
+                      *(f"{s / 3600:.2f}" for s in hours)])  # fmt: skip
+    heads = ("cells", "done", "hours of embedding", "hours of reports")
+    return simple_table("The board of pairs", "pairs-status", ("corpus",), heads, lines)
+
+
+def embedders_table(records: Records = ()) -> TextTable:  # noqa: ARG001
+    """The embedders that come along; records say nothing of them."""
+    lines = [
+        [
+            f"`{e.id}`",
+            e.title,
+            e.vintage,
+            e.licence,
+            f"{e.parameters / 1e6:.1f} M",
+            str(e.dim),
+            str(e.longest or DASH),
+            ", ".join(f"`{p}`" for p in e.packages),
+        ]
+        for e in every_embedder()
+    ]
+    heads = ("parameters", "numbers", "longest", "packages")
+    words = ("embedder", "model", "vintage", "licence")
+    return simple_table("Embedders", "pairs-embedders", words, heads, lines)
+
+
+def _root(values: np.ndarray) -> float:
+    return float(np.sqrt((values**2).mean()))
+
+
+def _share(values: Iterable[bool | None]) -> str:
+    found = [bool(v) for v in values if v is not None]
+    return number(float(np.mean(found))) if found else DASH
+
+
+def _median(values: Iterable[float]) -> float:
+    found = [v for v in values if not math.isnan(v)]
+    return float(np.median(found)) if found else math.nan
+
+
+TABLES: Mapping[str, Callable[[Records], TextTable]] = {
+    "claims": claims_table, "held": held_table, "regret": regret_table, "verdicts": verdict_table,
+    "kept": kept_table, "sizes": sizes_table, "cells": cells_table, "embedders": embedders_table,
+}  # fmt: skip
