@@ -49,6 +49,12 @@
     return [low - more, high + more];
   };
 
+  // Without values that lie far from the half in the middle: they would squeeze the rest.
+  function core(values) {
+    const [low, high] = [d3.quantile(values, 0.25), d3.quantile(values, 0.75)];
+    return values.filter((v) => v >= low - 2 * (high - low) && v <= high + 2 * (high - low));
+  }
+
   // Where the widest part of an axis begins that no span lies on.
   function gap(spans, [low, high]) {
     let [start, widest, end] = [low, 0, low];
@@ -68,22 +74,22 @@
     all.sort((a, b) => (a.rank ?? 1e9) - (b.rank ?? 1e9));
     const lower = m.lower === null ? null : f * m.lower;
     const upper = m.upper === null ? null : f * m.upper;
-    // What lies far below everything else, a control, say, would squeeze the rest.
-    const ranked = all.filter((p) => isLit(p.method));
-    const shown = ranked.length ? ranked : all;
-    const xs = span([...shown.flatMap((p) => [p.x1 ?? p.x, p.x2 ?? p.x]), ...(upper === null ? [] : [upper])]);
-    const ys = span([...shown.flatMap((p) => [p.y1 ?? p.y, p.y2 ?? p.y]), ...(lower === null ? [] : [lower])]);
+    const shown = all.filter((p) => isLit(p.method));
+    const xs = span([...core(all.map((p) => p.x)), ...shown.flatMap((p) => [p.x1 ?? p.x, p.x2 ?? p.x]), ...(upper === null ? [] : [upper])]);
+    const ys = span([...core(all.map((p) => p.y)), ...shown.flatMap((p) => [p.y1 ?? p.y, p.y2 ?? p.y]), ...(lower === null ? [] : [lower])]);
     const inside = all.filter((p) => p.x >= xs[0] && p.x <= xs[1] && p.y >= ys[0] && p.y <= ys[1]);
     const front = m.front.map((name) => all.find((p) => p.method === name)).filter(Boolean);
     const edge = m.higher ? ys[1] : ys[0];
     const marks = [];
     if (lower !== null) {
       const near = inside.filter((p) => Math.abs(p.y - lower) < 0.12 * (ys[1] - ys[0]));
-      const free = gap(near.map((p) => [p.x1 ?? p.x, p.x2 ?? p.x]), xs);
+      const widest = gap(near.map((p) => [p.x1 ?? p.x, p.x2 ?? p.x]), xs);
+      const late = widest - xs[0] > 0.6 * (xs[1] - xs[0]); // too near to the edge to begin there
+      const [free, anchor] = late ? [xs[1], "end"] : [widest, "start"];
       marks.push(
         Plot.rect([0], { x1: xs[0], x2: xs[1], y1: lower, y2: edge, fill: "var(--good-shade)", opacity: 0.6 }),
         Plot.ruleY([lower], { strokeDasharray: "6,4" }),
-        Plot.text([0], { x: free, y: lower, dx: 6, dy: m.higher ? -9 : 9, textAnchor: "start", text: () => `compatible beyond old/old ${print(metric, lower)}`, fill: "var(--faint)", className: "fixed" }),
+        Plot.text([0], { x: free, y: lower, dx: late ? -6 : 6, dy: m.higher ? -9 : 9, textAnchor: anchor, text: () => `compatible beyond old/old ${print(metric, lower)}`, fill: "var(--faint)", className: "fixed" }),
       );
     }
     if (upper !== null) {

@@ -28,6 +28,7 @@ from leaderboard.rank.boards import RankedBoard, number_rows, rounded
 from leaderboard.read.methods import method_bibtex
 
 _rounded = partial(rounded, digits=5)
+_UNITS = {"training_cost": " (a plain training is 1)"}
 _GROUPS = 40
 """At most so many groups have a share shown: a chart of more says nothing."""
 _MOST = 3
@@ -123,7 +124,7 @@ def board_data(board: RankedBoard, boards: Sequence[RankedBoard]) -> dict[str, A
         "hues": {method: hue(method) for method in board.info},
         "dashes": DASHES,
         "top": _top(board),
-        "costs": [{"key": key, "label": COSTS[key]} for key in board.cost_keys],
+        "costs": [{"key": k, "label": COSTS[k] + _UNITS.get(k, "")} for k in board.cost_keys],
         "methods": {method: about.filters for method, about in board.info.items()},
         "quality": _quality(board, boards),
         "backfilling": _backfilling(board.records),

@@ -214,7 +214,7 @@ def _sweep(
     }  # fmt: skip
 
 
-def sentences(info: MethodInfo, boards: Sequence[RankedBoard]) -> list[tuple[str, str]]:
+def sentences(info: MethodInfo, boards: Sequence[RankedBoard]) -> list[tuple[str, list[str]]]:
     """``Good for``, ``Bad for`` and ``Costs`` with their words; none of a method without scores."""
     found = [
         (board, effect)
@@ -227,7 +227,7 @@ def sentences(info: MethodInfo, boards: Sequence[RankedBoard]) -> list[tuple[str
     return [
         ("Good for", _good(found)),
         ("Bad for", _bad(found)),
-        ("Costs", _cost_words(info, boards)),
+        ("Costs", [_cost_words(info, boards)]),
     ]
 
 
@@ -243,30 +243,30 @@ def _is_good(board: RankedBoard, effect: Effect) -> bool:
     return sure and not effect.hurts and _more(board, effect) >= _GOOD
 
 
-def _good(found: Sequence[tuple[RankedBoard, Effect]]) -> str:
+def _good(found: Sequence[tuple[RankedBoard, Effect]]) -> list[str]:
     """The boards on which it keeps most beyond doing without, those of enough models first."""
     kept = [each for each in found if _is_good(*each)]
     best = sorted(kept, key=lambda each: (not each[1].enough, -_more(*each)))
     if not best:
-        return (
+        return [
             f"nothing that was measured here: nowhere does it keep {100 * _GOOD:.0f} % of the "
             "upgrade more than no method, beyond its interval and without hurting new/new."
-        )
-    return "; ".join(_on(*each) for each in best[:_MOST]) + "."
+        ]
+    return [_on(*each) for each in best[:_MOST]]
 
 
-def _bad(found: Sequence[tuple[RankedBoard, Effect]]) -> str:
+def _bad(found: Sequence[tuple[RankedBoard, Effect]]) -> list[str]:
     """The boards on which doing without is better, or new/new suffers; otherwise the least good."""
     hurting = [(b, e) for b, e in found if e.hurts]
     losing = sorted((each for each in found if _more(*each) <= 0), key=lambda each: _more(*each))
     parts = []
     if hurting:
-        parts.append(f"new/new, which it lowers on {len(hurting)} of {len(found)} boards")
+        parts.append(f"new/new, which it lowers on {len(hurting)} of {len(found)} boards.")
     parts += [_on(*each) for each in losing[: _MOST - bool(hurting)]]
     if not parts:
         least = min(found, key=lambda each: _more(*each))
-        return f"nothing that was measured here; least for {_on(*least)}."
-    return "; ".join(parts) + "."
+        return ["nothing that was measured here; least good:", _on(*least)]
+    return parts
 
 
 def _on(board: RankedBoard, effect: Effect) -> str:
@@ -276,7 +276,7 @@ def _on(board: RankedBoard, effect: Effect) -> str:
     few = "" if effect.enough else f", {models_words(effect.models)}"
     below = "keeps" if (effect.share.value or 0.0) >= 0 else "is below the old model by"
     share = percent(effect.share).removeprefix("-")
-    return f"{title[:1].lower()}{title[1:]} ({below} {share} of the upgrade{beside}{few})"
+    return f"{title}: {below} {share} of the upgrade{beside}{few}."
 
 
 def _cost_words(info: MethodInfo, boards: Sequence[RankedBoard]) -> str:

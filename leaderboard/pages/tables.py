@@ -213,7 +213,7 @@ def _cells(board: RankedBoard, row: MethodScores, metric: str, own: Standing) ->
 
 def hurts_cell(effect: Effect) -> TextCell:
     """A mark where new/new suffers beyond the interval; in grey where few models say so."""
-    words = "hurts" if effect.hurts else "no"
+    words = "yes" if effect.hurts else "no"
     return TextCell(words, look="few" if not effect.enough else "no" if effect.hurts else "")
 
 
