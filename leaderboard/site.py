@@ -30,6 +30,7 @@ from benchmark.report.text_table import TextCell, TextTable, simple_table
 from leaderboard.names import file_name, method_href, record_files, record_href, records_href
 from leaderboard.pages import changes, front, tables, templates
 from leaderboard.pages.board import board_page, downloads
+from leaderboard.pages.compare import compare
 from leaderboard.pages.evidence import (
     FIGURES,
     ToldClaims,
@@ -194,6 +195,7 @@ class _SitePages:
         self._page("index", "index.html", **about, **front.index(self.boards, self.info))
         self._page("boards", "boards.html", **self._scenarios())
         self._page("methods", "methods.html", families=self._methods())
+        self._page("compare", "compare.html", **compare(self.boards))
         self._published()
         self._page("submit", "submit.html", **self._protocols())
         self._changes()

@@ -17,7 +17,8 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 KINDS = (
-    "index", "boards", "methods", "published", "submit", "changes", "skipped", "evidence",
+    "index", "boards", "methods", "compare", "published", "submit", "changes", "skipped",
+    "evidence",
     "boards/open-class-glyphs", "boards/open-data-glyphs",
     "boards/extended-class-glyphs", "boards/loss-change-glyphs",
     "boards/backfill-glyphs", "boards/sequential-glyphs", "boards/ijbc-1v1-glyphs",
@@ -342,6 +343,20 @@ def test_boards_are_tables_from_1024_pixels_on(visit, name, width):
     table = page.locator(".block:not([hidden]) table.ranking").first
     assert "as-cards" not in table.get_attribute("class")
     assert table.evaluate("e => e.offsetWidth <= e.parentElement.clientWidth + 1")
+
+
+def test_two_methods_are_compared_in_a_click(visit):
+    """Of extended-data, three seeds without any spread: fct keeps 50 %, linear 40."""
+    page = visit("compare")
+    page.locator("table.heat td a[href='#linear&fct']").click()
+    assert "on 1 of 1" not in page.inner_text("#both")
+    text = " ".join(page.inner_text("#both").split())
+    assert "Of 1 boards linear keeps more on 0, fct on 1; on 0 they cannot be told apart." in text
+    assert "40 % ± 0 50 % ± 0 -10 (-10 to -10) fct" in text
+    page.select_option("[name=a]", "fct")
+    page.select_option("[name=b]", "linear")
+    assert "+10 (+10 to +10) fct" in " ".join(page.inner_text("#both").split())
+    assert page.url.endswith("#fct&linear")
 
 
 def test_an_address_within_something_folded_unfolds_it(visit):

@@ -1,0 +1,33 @@
+"""Wins and losses of two methods, counted by hand."""
+
+from support.records import make_record
+from support.sites import boards_of
+
+from leaderboard.pages.compare import compare
+
+
+def records(protocol, scores):
+    """Three seeds of each method; from 0.5 to 0.9 is the upgrade."""
+    return [
+        make_record(m, v, 0.95, seed=s, protocol=protocol)
+        for m, values in scores.items() for s, v in enumerate(values)
+    ]  # fmt: skip
+
+
+def test_wins_and_losses_by_hand():
+    made = [
+        *records("open-class", {"bct": (0.7, 0.72, 0.71), "fct": (0.6, 0.61, 0.62)}),
+        *records("open-data", {"bct": (0.6, 0.6, 0.6), "fct": (0.61, 0.7, 0.52)}),
+        *records("extended-class", {"bct": (0.6, 0.6, 0.6), "fct": (0.8, 0.8, 0.8), "l2": (0.5,)}),
+    ]
+    page = compare(boards_of(made))
+    assert page["main"] == ["bct", "fct"], "l2 has one model alone"
+    texts = [[cell.text for cell in cells] for _, _, cells in page["matrix"]]
+    assert texts == [["", "1:1"], ["1:1", ""]]
+    found = dict(zip([slug for slug, _ in page["data"]["boards"]],
+                     page["data"]["differences"]["bct fct"], strict=True))  # fmt: skip
+    # Shares of 0.4: differences of 25, 27.5 and 22.5 points; 4.303 times 1.443 to each side.
+    assert found["open-class-glyphs"] == [25, 19, 31]
+    assert found["extended-class-glyphs"] == [-50, -50, -50]
+    low, high = found["open-data-glyphs"][1:]
+    assert low < 0 < high
