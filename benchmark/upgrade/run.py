@@ -11,6 +11,7 @@ from benchmark.upgrade.measure.behind_index import behind_index
 from benchmark.upgrade.measure.pairs_curve import PairsCurve, pairs_curve
 from benchmark.upgrade.measure.study import Study, study
 from benchmark.upgrade.read.cluster import Cluster
+from benchmark.upgrade.read.health import look_at
 from benchmark.upgrade.read.inputs import read_inputs
 from benchmark.upgrade.read.request import Tell, UpgradeRequest
 from benchmark.upgrade.search.index import Settings
@@ -46,10 +47,14 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
     labels = chosen_maps(request.maps)
     tell("reading")
     cluster = Cluster() if request.engine == "ray" else None
-    result = study(read_inputs(request, cluster), labels, tell)
+    inputs = read_inputs(request, cluster)
+    tell("looking at the vectors")
+    findings = look_at(inputs)
+    result = study(inputs, labels, tell)
     told = (*doubts(result), *result.inputs.told)
     result = replace(result, inputs=replace(result.inputs, told=told))
-    evidence = Evidence.of(result.outcomes, result.metric, result.groups)
+    least = request.worthwhile / 100
+    evidence = Evidence.of(result.outcomes, result.metric, result.groups, least)
     decision = decide(evidence, request.constraints, request.wanted)
     tell("fitting on fewer pairs")
     curve = _pairs(result, decision)
@@ -60,7 +65,7 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
     if settings is not None:
         tell(f"building {settings.kind} indexes")
         found = behind_index(result, settings)
-    document = make_document(result, evidence, decision, curve, backfilling, found)
+    document = make_document(result, evidence, decision, curve, backfilling, findings, found)
     fit = None if decision.name is None else result.outcomes[decision.name].strategy.fitted
     return UpgradeReport(document, None if fit is None else fit.conversion)
 

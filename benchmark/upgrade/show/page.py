@@ -49,10 +49,11 @@ class LineChart:
 
 def render(document: Document) -> str:
     """The page."""
+    rows = _rows(document)
     return str(_template().render(
-        d=document, w=wording, rows=_rows(document), curves=_curves(document),
+        d=document, w=wording, rows=rows, curves=_curves(document),
         constraints=CONSTRAINTS, tiles=_tiles(document), rule=verdict.rule(),
-        metric=wording.label(document),
+        metric=wording.label(document), heads=list(rows[0]["cells"]),
     ))  # fmt: skip
 
 
@@ -81,10 +82,29 @@ def _rows(document: Document) -> list[dict[str, Any]]:
         {
             "s": s, "at": scale(s["score"]["value"]), "span": tuple(map(scale, _span(s["score"]))),
             "bounds": bounds, "chosen": s["name"] == document["verdict"]["strategy"],
-            "next": s["name"] == document["verdict"]["runner_up"],
+            "next": s["name"] == document["verdict"]["runner_up"], "cells": _cells(document, s),
         }
         for s in strategies
     ]  # fmt: skip
+
+
+def _cells(document: Document, s: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Heading -> text and small print of a strategy's row."""
+    cost, around = s["cost"], wording.around(s["score"])
+    waiting = f"+ {cost['embedded']} items" if cost["embedded"] else ""
+    return {
+        wording.label(document): (
+            wording.score(s["score"]), f"({around})" + " est." * s["estimated"]
+        ),
+        f"of {document['verdict']['share_of']}": (wording.kept(s["kept"], whole=True), ""),
+        "fixed / broken": ("-" if s["fixed"] is None else f"{s['fixed']} / {s['broken']}", ""),
+        "time": (wording.hours(cost["hours"]), ""),
+        "money": (wording.money(cost["money"], document), ""),
+        "a query": (f"{cost['runs']} model{'s' * (cost['runs'] > 1)}", waiting),
+        "per 1,000 queries": (wording.money(cost["money_per_1000_queries"], document), ""),
+        "vectors": (wording.size(cost["index_bytes"]), ""),
+        "index": ("anew" if cost["rebuild"] else "stays", ""),
+    }  # fmt: skip
 
 
 def _tiles(document: Document) -> list[tuple[str, str]]:
@@ -97,14 +117,13 @@ def _tiles(document: Document) -> list[tuple[str, str]]:
     of = f"of {document['verdict']['share_of']} kept"
     if name == KEEP:
         share, of = wording.score(chosen["score"]), f"{wording.label(document)}, as now"
-    spent = [(c["cost"]["hours"], c["cost"]["money"]) for c in (chosen, again)]
-    tiles = [(share, of)]
-    for value, shown, what in (
-        (0, wording.hours, "to get there"), (1, wording.money, "in money"),
-    ):  # fmt: skip
-        mine, its = spent[0][value], spent[1][value]
-        instead = "" if name == REEMBED else f", instead of {shown(its)}"
-        tiles.append((shown(mine), what + instead))
+    tiles, cost, its = [(share, of)], chosen["cost"], again["cost"]
+    money = lambda value: wording.money(value, document)  # noqa: E731
+    for mine, other, what in (
+        (wording.hours(cost["hours"]), wording.hours(its["hours"]), "to get there"),
+        (money(cost["money"]), money(its["money"]), "once"),
+    ):
+        tiles.append((mine, what + ("" if name == REEMBED else f", instead of {other}")))
     return tiles
 
 

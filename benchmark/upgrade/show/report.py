@@ -15,12 +15,13 @@ from benchmark.errors import BenchError
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.kept_share import difference, mean
 from benchmark.upgrade.decide.costs import cost_of
-from benchmark.upgrade.decide.verdict import Decision, Evidence
+from benchmark.upgrade.decide.verdict import Decision, Evidence, serving
 from benchmark.upgrade.measure.backfill_progress import BackfillProgress
 from benchmark.upgrade.measure.behind_index import BehindIndex
 from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, Values
 from benchmark.upgrade.measure.pairs_curve import PairsCurve
 from benchmark.upgrade.measure.study import StrategyOutcome, Study
+from benchmark.upgrade.read.health import Finding
 from benchmark.upgrade.read.inputs import shown_id
 from benchmark.upgrade.read.request import CONSTRAINTS, missing
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
@@ -68,7 +69,8 @@ class UpgradeReport:
 
 def make_document(
     study: Study, evidence: Evidence, decision: Decision, curve: PairsCurve | None,
-    backfilling: Sequence[BackfillProgress], index: BehindIndex | None = None,
+    backfilling: Sequence[BackfillProgress], findings: Sequence[Finding],
+    index: BehindIndex | None = None,
 ) -> Document:  # fmt: skip
     """Gather everything that a report shows."""
     request = study.inputs.request
@@ -86,15 +88,18 @@ def make_document(
         "date": datetime.now(UTC).date().isoformat(),
         "metric": study.metric,
         "inputs": _inputs(study),
+        "vectors": [each.document() for each in findings],
         "constraints": asdict(request.constraints),
         "assumed": {
             "items": int(assumed.items), "throughput": assumed.throughput, "price": assumed.price,
-            "number_bytes": assumed.number_bytes,
+            "number_bytes": assumed.number_bytes, "currency": request.currency,
         },
         "wanted": request.wanted,
+        "worthwhile": evidence.least,
         "verdict": {
             "strategy": decision.name, "reason": decision.reason, "share_of": evidence.what,
-            "runner_up": decision.runner_up,
+            "decided": decision.decided, "runner_up": decision.runner_up,
+            "meanwhile": serving(evidence, request.constraints),
             "changes": [{"if": words, "strategy": name} for words, name in decision.changes],
         },
         "strategies": strategies,
