@@ -15,6 +15,7 @@ from typer import Argument, Option
 
 from benchmark.cli import options
 from benchmark.errors import BenchError, located
+from benchmark.upgrade.decide.gate import Condition
 from benchmark.upgrade.read.request import (
     CONSTRAINTS,
     INPUTS,
@@ -59,6 +60,11 @@ def _parameters() -> list[Parameter]:
         "what is odd about them.",
     )]  # fmt: skip
     found.append(Parameter("words", Parameter.KEYWORD_ONLY, default=None, annotation=words))
+    fail = Help(
+        "End with exit code 3 if the report says so: `share<0.9`, `upgrade<0.02`, "
+        "`linear:query.score<0.4`. Repeatable.", list[str] | None,
+    )  # fmt: skip
+    found.append(_parameter("fail_if", fail, None))
     every = Help("Print all strategies and tables.", bool, ("--all",))
     found.append(_parameter("every", every, False))
     demo = Help("Run on small vectors that come along, offline.", bool, ("--demo",))
@@ -67,7 +73,7 @@ def _parameters() -> list[Parameter]:
 
 def upgrade(
     *, words: list[str] | None, demo: bool, every: bool, report: Path | None, as_json: Path | None,
-    save_map: Path | None, **given: Any,
+    save_map: Path | None, fail_if: list[str] | None, **given: Any,
 ) -> None:  # fmt: skip
     """Say what to do about a new embedding model, from your own vectors."""
     from benchmark.cli.output import echo
@@ -94,6 +100,7 @@ def upgrade(
 
         given |= demo_arguments()
     request = UpgradeRequest(**given)
+    conditions = [Condition.parse(text) for text in fail_if or ()]
     with Listener() as tell:
         from benchmark.contract.conversion import require_place
         from benchmark.upgrade.run import report_on
@@ -108,6 +115,9 @@ def upgrade(
         if line.startswith("Warning: "):
             echo(f"bench: {line[0].lower()}{line[1:]}", err=True)
     _write(result, report, as_json, save_map)
+    if failed := [str(each) for each in conditions if each.holds(result.document)]:
+        echo(f"bench: failed: {', '.join(failed)}", err=True)
+        raise typer.Exit(3)
 
 
 upgrade.__signature__ = Signature(_parameters())  # type: ignore[attr-defined]

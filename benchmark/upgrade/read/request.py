@@ -4,7 +4,7 @@ It imports nothing heavy: the command builds its options from it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -145,6 +145,10 @@ class UpgradeRequest:
         "How vectors compare: by default as the stored vectors' file says, else `cosine`.",
         Distance | None,
     )] = None
+    threshold: Annotated[Sequence[float], Help(
+        "Today's cut-off of scores, by l2 a largest distance: which one keeps the share of "
+        "accepted pairs, or of false ones? Repeatable.", list[float] | None,
+    )] = ()
     items: Annotated[int | None, Help(
         "Items of the deployment; else those of the gallery.", int | None, more={"min": 1}
     )] = None
@@ -182,28 +186,34 @@ class UpgradeRequest:
     # fmt: on
 
     def __post_init__(self) -> None:
-        if not 0 < self.wanted <= 1:
-            raise BenchError(f"wanted: expected a share in (0, 1], got {self.wanted:g}")
-        if not (math.isfinite(self.worthwhile) and 0 <= self.worthwhile < 100):
-            raise BenchError(f"worthwhile: expected points from 0 to 100, got {self.worthwhile:g}")
+        self._check_numbers()
+        for name, known in (("distance", Distance), ("engine", Engine)):
+            value = getattr(self, name)
+            if value is not None and value not in get_args(known):
+                raise unknown(name, str(value), get_args(known))
         if not (self.currency.isprintable() and len(self.currency) <= 8):
             raise BenchError(f"currency: expected up to 8 letters, got {self.currency[:20]!r}")
-        for name in ("throughput", "price", "items"):
-            number = getattr(self, name)
-            if number is None:
-                continue
-            if not math.isfinite(number) or number < 0 or (name != "price" and not number):
-                raise BenchError(f"{name}: expected a finite number above 0, got {number:g}")
-        if self.engine not in ("local", "ray"):
-            raise unknown("engine", self.engine, ("local", "ray"))
-        if self.distance not in (None, *get_args(Distance)):
-            raise unknown("distance", str(self.distance), get_args(Distance))
         for name in ("ids", "id_column", "vector_column"):
             given = getattr(self, name)
             if isinstance(given, Mapping) and (others := given.keys() - set(INPUTS)):
                 raise BenchError(f"{name}: expected names of arguments, got {min(others):.60}")
         if self.qrels is not None and self.labels is not None:
             raise BenchError("qrels, labels: expected one of them, got both")
+
+    def _check_numbers(self) -> None:
+        if not 0 < self.wanted <= 1:
+            raise BenchError(f"wanted: expected a share in (0, 1], got {self.wanted:g}")
+        if not (math.isfinite(self.worthwhile) and 0 <= self.worthwhile < 100):
+            raise BenchError(f"worthwhile: expected points from 0 to 100, got {self.worthwhile:g}")
+        for name in ("throughput", "price", "items"):
+            number = getattr(self, name)
+            if number is None:
+                continue
+            if not math.isfinite(number) or number < 0 or (name != "price" and not number):
+                raise BenchError(f"{name}: expected a finite number above 0, got {number:g}")
+        for number in self.threshold or ():
+            if not math.isfinite(number):
+                raise BenchError(f"threshold: expected a finite number, got {number:g}")
 
     @property
     def constraints(self) -> Constraints:

@@ -1,5 +1,6 @@
 """The report as one HTML file: nothing is loaded from anywhere, and every text is escaped."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from benchmark.errors import printable
 from benchmark.upgrade.decide import verdict
 from benchmark.upgrade.read.request import CONSTRAINTS
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
-from benchmark.upgrade.show import wording
+from benchmark.upgrade.show import tables, wording
 from benchmark.upgrade.show.tables import ordered
 
 Document = Mapping[str, Any]
@@ -53,7 +54,8 @@ def render(document: Document) -> str:
     return str(_template().render(
         d=document, w=wording, rows=rows, curves=_curves(document),
         constraints=CONSTRAINTS, tiles=_tiles(document), rule=verdict.rule(),
-        metric=wording.label(document), heads=list(rows[0]["cells"]),
+        parts=tables, histograms=_histograms(document), metric=wording.label(document),
+        heads=list(rows[0]["cells"]),
     ))  # fmt: skip
 
 
@@ -148,6 +150,28 @@ def _curves(document: Document) -> list[LineChart]:
         title = f"{label} while backfilling, {held}"
         curves.append(_curve(title, "of the gallery embedded again", ticks, lines, []))
     return curves
+
+
+def _histograms(document: Document) -> list[LineChart]:
+    """Scores of pairs, of the old model and of what is recommended or embeds again."""
+    found = document["thresholds"]
+    if found is None:
+        return []
+    name = document["verdict"]["strategy"]
+    second = name if name in found["histograms"] and name != KEEP else REEMBED
+    charts = []
+    for each in (KEEP, second):
+        shape = found["histograms"][each]
+        middles = [(a + b) / 2 for a, b in itertools.pairwise(shape["ends"])]
+        lines = [
+            (label, [(x, y, y, y) for x, y in zip(middles, shape[key], strict=True)])
+            for label, key in (("other pairs", "other"), ("belong together", "true"))
+            if any(shape[key])
+        ]
+        ends = (shape["ends"][0], shape["ends"][-1])
+        ticks = [(x, f"{x:.2f}") for x in (ends[0], sum(ends) / 2, ends[1])]
+        charts.append(_curve(f"Scores, {each}: percent of pairs", "score", ticks, lines, []))
+    return charts
 
 
 def _curve(

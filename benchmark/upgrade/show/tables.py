@@ -16,11 +16,13 @@ _YES_NO = {True: "yes", False: "no"}
 def tables(document: Mapping[str, Any], *, every: bool = False) -> list[TextTable]:
     """The verdict and the strategies that matter; all strategies and tables, if ``every``."""
     out = [_verdict(document, every=every), _scores(document, every=every)]
+    if document["thresholds"] is not None:
+        out.append(thresholds(document))
     if not every:
         return out
     out.append(_costs(document))
     if document["metric"] != AGREEMENT:
-        out.insert(2, _metrics(document))
+        out.append(_metrics(document))
     if document["backfilling"]:
         out.append(_backfilling(document))
     if document["index"] is not None:
@@ -39,7 +41,7 @@ def ordered(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return sorted(document["strategies"], key=lambda s: -s["score"]["value"])
 
 
-def _few(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def few(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Strategies that matter: what is recommended, bounds, what comes next, the best of others."""
     verdict = document["verdict"]
     first = (verdict["strategy"], KEEP, REEMBED, verdict["runner_up"])
@@ -69,7 +71,7 @@ def _verdict(document: Mapping[str, Any], *, every: bool) -> TextTable:
 
 def _scores(document: Mapping[str, Any], *, every: bool) -> TextTable:
     chosen, lines = document["verdict"]["strategy"], []
-    strategies = ordered(document) if every else _few(document)
+    strategies = ordered(document) if every else few(document)
     for each in strategies:
         cost, score = each["cost"], wording.score(each["score"]) + " est." * each["estimated"]
         name = each["name"] + " (no)" * bool(each["missing"])
@@ -87,6 +89,26 @@ def _scores(document: Mapping[str, Any], *, every: bool) -> TextTable:
     if others := len(document["strategies"]) - len(lines):
         notes.append(f"{others} strategies more, all metrics, costs and what was left out: --all.")
     return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
+
+
+def thresholds(document: Mapping[str, Any]) -> TextTable:
+    """New cut-offs of the strategies that matter."""
+    names, lines = {s["name"] for s in few(document)}, []
+    for each in document["thresholds"]["cutoffs"]:
+        if each["strategy"] not in names or each["strategy"] == KEEP:
+            continue
+        new, after = each["new"], each["true_after"]
+        lines.append([
+            each["strategy"], each["rule"], f"{each['old']:g}", f"{new['value']:.3f}",
+            f"{new['low']:.3f} to {new['high']:.3f}", f"{100 * each['rate']:.3g} %",
+            "-" if after is None else f"{wording.score({'value': each['true_before']})} %",
+            "-" if after is None else f"{wording.score(after)} % ({wording.around(after)})",
+        ])  # fmt: skip
+    heads = ["today's", "new", "95 %", "accepts", "of true pairs", "then"]
+    return simple_table(
+        "Cut-offs", "thresholds", ("strategy", "keeps the"), heads, lines,
+        notes=tuple(wording.thresholds(document)), compact=True,
+    )  # fmt: skip
 
 
 def _metrics(document: Mapping[str, Any]) -> TextTable:

@@ -318,6 +318,23 @@ def moved(document: Document) -> str:
     )
 
 
+def thresholds(document: Document) -> list[str]:
+    """What cut-offs rest on, and which say nothing."""
+    found = document["thresholds"]
+    lines = [
+        "A new cut-off accepts the same share of all pairs of a query and an item, or of those "
+        "that do not belong together; told from held-out items, for other queries and items."
+    ]
+    if found["left_out"]:
+        shown = ", ".join(f"{each:g}" for each in found["left_out"])
+        lines.append(f"Today's {shown} accept no pair, or every one, of the old model here.")
+    few = sorted({each["old"] for each in found["cutoffs"] if each["few"]})
+    if few:
+        shown = ", ".join(f"{each:g}" for each in few)
+        lines.append(f"Warning: {shown} accept hardly a pair here: more queries would say more.")
+    return lines
+
+
 def index(document: Document) -> list[str]:
     """Results behind an approximate index, and maps after which it must be built anew."""
     found = document["index"]
