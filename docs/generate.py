@@ -340,6 +340,16 @@ def _output(*words: str) -> list[str]:
     return ["```text", *command_output([*words]).rstrip().splitlines(), "```"]
 
 
+def _cutoffs(*thresholds: str) -> list[str]:
+    """Cut-offs that the report on the demo finds in the place of these."""
+    import benchmark
+    from benchmark.upgrade.read.demo import demo_arguments
+    from benchmark.upgrade.show import tables
+
+    given = demo_arguments() | {"threshold": [float(each) for each in thresholds]}
+    return render([tables.thresholds(benchmark.upgrade(**given).document)], "markdown").splitlines()
+
+
 def _verdicts() -> list[str]:
     """Verdicts on simulated queries, from the figures of ``bench perf verdicts``."""
     path = Path(__file__).parent / "figures" / "verdicts.json"
@@ -447,8 +457,8 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
-    "scripts": _scripts, "coverage": _coverage, "estimates": _estimates, "output": _output,
-    "verdicts": _verdicts,
+    "scripts": _scripts, "coverage": _coverage, "estimates": _estimates,
+    "output": _output, "cutoffs": _cutoffs, "verdicts": _verdicts,
     "sweep": _sweep, "both": _both, "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
     "commands": _commands, "shares": _shares,

@@ -32,7 +32,7 @@ Shape = tuple[int, ...]
 def files_of(path: Path, *, has_sidecar: bool = True) -> list[Path]:
     """A file of vectors and the ids beside it, or a folder and all that is in it."""
     if path.is_dir():
-        return [path, *path.iterdir()]
+        return [path, *path.rglob("*")]
     beside = sidecar(path)
     return [path, beside] if has_sidecar and beside.exists() else [path]
 

@@ -8,7 +8,7 @@ and items are drawn anew, both, for the intervals (the pigeonhole bootstrap of O
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,10 +20,12 @@ from benchmark.ranking.engine import Scorer
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.search.strategies import KEEP
 
-DRAWS = 400
+DRAWS = 300
 MOST_QUERIES, MOST_ITEMS = 500, 4_000
 _FEW = 10
 """Accepted pairs below which a cut-off rests on hardly anything."""
+_MOST_ACCEPTED = 2_000
+"""Accepted pairs from which on only some of all pairs are looked at."""
 _BINS = 40
 Rule = Literal["same share", "same false accepts"]
 Values = NDArray[np.float64]
@@ -95,40 +97,40 @@ def cutoff(
     Returns:
         None where today's accepts no pair, or every one.
     """
-    judged = pairs.genuine.any()
-    use = ~pairs.left_out & ~(pairs.genuine if rule == "same false accepts" else False)
-    queries, items = pairs.draws(seed)
+    use = ~pairs.left_out
+    if rule == "same false accepts":
+        use = use & ~pairs.genuine
     taken = (old >= threshold) & use
     accepted = int(taken.sum())
     if not accepted or accepted == use.sum():
         return None
-    rates = _weighted(taken, queries, items) / _weighted(use, queries, items)
+    weight = np.broadcast_to(pairs.weight, use.shape)
+    rate = float(weight[taken].sum() / weight[use].sum())
+    if accepted > _MOST_ACCEPTED:  # so many say no more than some of them do
+        rng = np.random.default_rng([seed, 9])
+        use = use & (rng.random(use.shape) < _MOST_ACCEPTED / accepted)
+        taken = taken & use
+    queries, items = pairs.draws(seed)
+    q, i = np.nonzero(taken)
+    wanted = np.einsum("kn,kn->k", queries[:, q], items[:, i])
     # Scores far below the cut-off are never reached by a draw.
     q, i = np.nonzero(use)
     scores = new[q, i]
-    reach = min(len(scores), max(2_000, 20 * accepted))
+    reach = min(len(scores), max(2_000, 20 * int(taken.sum())))
     top = np.argpartition(-scores, reach - 1)[:reach]
     top = top[np.argsort(-scores[top], kind="stable")]
-    q, i, scores = q[top], i[top], scores[top].astype(np.float64)
-    total = _weighted(use, queries, items)
-    found, true = np.empty(len(rates)), np.empty(len(rates))
-    genuine = np.nonzero(pairs.genuine & ~pairs.left_out)
-    own = new[genuine]
-    for k, rate in enumerate(rates):
-        above = np.cumsum(queries[k, q] * items[k, i])
-        found[k] = _between(scores, above, rate * total[k])
-        weights = queries[k, genuine[0]] * (items[k] / pairs.weight)[genuine[1]]
-        true[k] = (weights * (own >= found[k])).sum() / max(weights.sum(), 1e-12) if judged else 0
-    before = float((old[genuine] >= threshold).mean()) if judged else None
-    after = _estimate(true) if judged else None
-    return Cutoff(
-        strategy, rule, threshold, _estimate(found), float(rates[0]), accepted, before, after
-    )
-
-
-def _weighted(mask: Mask, queries: Values, items: Values) -> Values:
-    """Weight of the pairs of a mask in each draw, ``[draws]``."""
-    return np.asarray(((queries @ mask) * items).sum(axis=1))
+    q, i, ranked = q[top], i[top], scores[top].astype(np.float64)
+    found = np.empty(len(wanted))
+    for k, each in enumerate(wanted):
+        found[k] = _between(ranked, np.cumsum(queries[k, q] * items[k, i]), each)
+    made = Cutoff(strategy, rule, threshold, _estimate(found), rate, accepted)
+    own = np.nonzero(pairs.genuine & ~pairs.left_out)
+    if not len(own[0]):
+        return made
+    weights = queries[:, own[0]] * (items / pairs.weight)[:, own[1]]
+    true = (weights * (new[own] >= found[:, None])).sum(axis=1) / weights.sum(axis=1)
+    before = float((old[own] >= threshold).mean())
+    return replace(made, true_before=before, true_after=_estimate(true))
 
 
 def _between(scores: Values, above: Values, wanted: float) -> float:
@@ -243,13 +245,9 @@ def _scores(queries: Floats, items: Floats, distance: str) -> Floats:
 
 def _distance(each: Cutoff, threshold: float) -> Cutoff:
     """A cut-off of negative squared distances as a largest distance."""
-    ends = [None if x is None else float(np.sqrt(max(0.0, -x))) for x in (
-        each.new.value, each.new.high, each.new.low
-    )]  # fmt: skip
-    return Cutoff(
-        each.strategy, each.rule, threshold, Estimate(*ends), each.rate, each.accepted,
-        each.true_before, each.true_after,
-    )  # fmt: skip
+    ends = (each.new.value, each.new.high, each.new.low)
+    new = Estimate(*(None if x is None else float(np.sqrt(max(0.0, -x))) for x in ends))
+    return replace(each, old=threshold, new=new)
 
 
 def _histogram(scores: Floats, pairs: Pairs, *, is_l2: bool) -> dict[str, list[float]]:

@@ -180,6 +180,15 @@ def compare(old: Rows, new: Rows) -> Iterator[Finding]:
     if left.shape == right.shape:
         cosine = (_directions(left) * _directions(right)).sum(axis=1)
         share = float((cosine >= _SAME).mean())
+        middle = float(np.median(cosine))
+        if share <= 0.95 and middle > 0.5:  # no two models put an item in one place
+            agree = nearest_agreement(left, right)
+            yield Finding(
+                name, "lost", f"{old.name} has the model of {new.name}, rounded: a cosine of "
+                f"{middle:.3f} to fresh vectors, {_percent(agree)} of the ten nearest",
+                agree < 0.8, agree,
+            )  # fmt: skip
+            return
         if share > 0.05:
             words = (
                 f"{_percent(share)} of the vectors in {old.name} are those that {new.name} has for "

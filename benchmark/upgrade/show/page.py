@@ -120,10 +120,10 @@ def _tiles(document: Document) -> list[tuple[str, str]]:
     if name == KEEP:
         share, of = wording.score(chosen["score"]), f"{wording.label(document)}, as now"
     tiles, cost, its = [(share, of)], chosen["cost"], again["cost"]
-    money = lambda value: wording.money(value, document)  # noqa: E731
+    spent = [wording.money(each["money"], document) for each in (cost, its)]
     for mine, other, what in (
         (wording.hours(cost["hours"]), wording.hours(its["hours"]), "to get there"),
-        (money(cost["money"]), money(its["money"]), "once"),
+        (*spent, "once"),
     ):
         tiles.append((mine, what + ("" if name == REEMBED else f", instead of {other}")))
     return tiles

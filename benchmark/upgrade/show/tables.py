@@ -98,13 +98,15 @@ def thresholds(document: Mapping[str, Any]) -> TextTable:
         if each["strategy"] not in names or each["strategy"] == KEEP:
             continue
         new, after = each["new"], each["true_after"]
+        true = wording.DASH
+        if after is not None:
+            true = f"{wording.score({'value': each['true_before']})} to {wording.score(after)} %"
         lines.append([
-            each["strategy"], each["rule"], f"{each['old']:g}", f"{new['value']:.3f}",
-            f"{new['low']:.3f} to {new['high']:.3f}", f"{100 * each['rate']:.3g} %",
-            "-" if after is None else f"{wording.score({'value': each['true_before']})} %",
-            "-" if after is None else f"{wording.score(after)} % ({wording.around(after)})",
+            each["strategy"], each["rule"], f"{each['old']:g}",
+            f"{new['value']:.3f} ({new['low']:.3f} to {new['high']:.3f})",
+            f"{100 * each['rate']:.3g} %", true,
         ])  # fmt: skip
-    heads = ["today's", "new", "95 %", "accepts", "of true pairs", "then"]
+    heads = ["today's", "new (95 %)", "accepts", "true pairs, then"]
     return simple_table(
         "Cut-offs", "thresholds", ("strategy", "keeps the"), heads, lines,
         notes=tuple(wording.thresholds(document)), compact=True,

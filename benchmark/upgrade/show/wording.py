@@ -7,6 +7,7 @@ from benchmark.report import numbers
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
 Document = Mapping[str, Any]
+DASH = numbers.DASH
 
 
 _LARGER = 10
