@@ -91,6 +91,7 @@ tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
 	$(BIN)/python docs/generate.py README.md docs/*.md results/*.md results/studies/README.md
 	$(BIN)/bench plot results --out runs/figures -p extended-class -t cifar100-small -m independent,bct,fct,mixbct --seeds 0-2 --metrics map
 	cp runs/figures/extended-class-cifar100-small-tradeoff-map.png results/figures/
+	$(PERF) verdicts --json docs/figures/verdicts.json
 	$(BIN)/python -m benchmark.perf.readme
 
 # Timings mean something only where nothing else runs.
@@ -111,7 +112,7 @@ figures: $(STAMP)  ## The figures of benchmark/perf/README.md and of docs/metric
 	$(PERF) upgrade --items 10000000 --dim 768 --queries 1000 --json $(FIGURES)/upgrade-large.json
 	$(PERF) coverage --json docs/figures/coverage.json
 	$(BIN)/python -m benchmark.perf.readme
-	$(BIN)/python docs/generate.py docs/metrics.md
+	$(BIN)/python docs/generate.py docs/metrics.md docs/own-vectors.md
 
 stage-names: $(STAMP)  ## The names of the core tracks' stages, after a change that is meant to rename some.
 	PYTHONPATH=tests:. $(BIN)/python -m support.stage_names

@@ -335,6 +335,38 @@ def _estimates() -> list[str]:
     return _table("|".join(head.replace("_", " ") for head in heads), *rows)
 
 
+def _output(*words: str) -> list[str]:
+    """Standard output of ``bench``, as a terminal shows it."""
+    return ["```text", *command_output([*words]).rstrip().splitlines(), "```"]
+
+
+def _cutoffs(*thresholds: str) -> list[str]:
+    """Cut-offs that the report on the demo finds in the place of these."""
+    import benchmark
+    from benchmark.upgrade.read.demo import demo_arguments
+    from benchmark.upgrade.show import tables
+
+    given = demo_arguments() | {"threshold": [float(each) for each in thresholds]}
+    return render([tables.thresholds(benchmark.upgrade(**given).document)], "markdown").splitlines()
+
+
+def _verdicts() -> list[str]:
+    """Verdicts on simulated queries, from the figures of ``bench perf verdicts``."""
+    path = Path(__file__).parent / "figures" / "verdicts.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    shares = ("keep", "strategy", "re-embed", "wrong", "missed")
+    rows = [
+        (
+            f"{row['queries']:,}", str(row["tried"]), f"{100 * row['upgrade']:g}",
+            "" if row["share"] is None else f"{row['share']:.1f}",
+            *(f"{100 * row[key]:.1f}" for key in shares), str(row["draws"]),
+        )
+        for row in found
+    ]  # fmt: skip
+    heads = ["queries", "tried", "upgrade", "share", "keep old", *shares[1:], "draws"]
+    return _table("|".join(heads), *rows)
+
+
 def _core_tracks(folder: str, protocol: str) -> Iterable[str]:
     from core_tracks import lines
 
@@ -425,8 +457,9 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
-    "scripts": _scripts, "coverage": _coverage, "estimates": _estimates, "sweep": _sweep,
-    "both": _both, "bounds": _bounds,
+    "scripts": _scripts, "coverage": _coverage, "estimates": _estimates,
+    "output": _output, "cutoffs": _cutoffs, "verdicts": _verdicts,
+    "sweep": _sweep, "both": _both, "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
     "commands": _commands, "shares": _shares,
     "study": _study, "core-tracks": _core_tracks,

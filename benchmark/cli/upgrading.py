@@ -1,6 +1,8 @@
 """The verb ``upgrade``: a report on the user's own vectors."""
 
+import itertools
 import sys
+import time
 from dataclasses import fields
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -8,11 +10,20 @@ from types import NoneType
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
-from typer import Option
+from rich.markup import escape
+from typer import Argument, Option
 
 from benchmark.cli import options
 from benchmark.errors import BenchError, located
-from benchmark.upgrade.read.request import CONSTRAINTS, INPUTS, Constraints, Help, UpgradeRequest
+from benchmark.upgrade.decide.gate import Condition
+from benchmark.upgrade.read.request import (
+    CONSTRAINTS,
+    INPUTS,
+    Constraints,
+    Help,
+    Interim,
+    UpgradeRequest,
+)
 
 app = typer.Typer()
 
@@ -43,20 +54,35 @@ def _parameters() -> list[Parameter]:
                          "page.", Path | None),
     }  # fmt: skip
     found += [_parameter(name, help_, None) for name, help_ in places.items()]
+    words = Annotated[list[str] | None, Argument(
+        metavar="[doctor OLD [NEW]]", show_default=False,
+        help="`doctor` looks at vectors, or at those of the same items by two models, and says "
+        "what is odd about them.",
+    )]  # fmt: skip
+    found.append(Parameter("words", Parameter.KEYWORD_ONLY, default=None, annotation=words))
+    fail = Help(
+        "End with exit code 3 if the report says so: `share<0.9`, `upgrade<0.02`, "
+        "`linear:query.score<0.4`. Repeatable.", list[str] | None,
+    )  # fmt: skip
+    found.append(_parameter("fail_if", fail, None))
+    every = Help("Print all strategies and tables.", bool, ("--all",))
+    found.append(_parameter("every", every, False))
     demo = Help("Run on small vectors that come along, offline.", bool, ("--demo",))
     return [*found, _parameter("demo", demo, False)]
 
 
 def upgrade(
-    *, demo: bool, report: Path | None, as_json: Path | None, save_map: Path | None, **given: Any
-) -> None:
+    *, words: list[str] | None, demo: bool, every: bool, report: Path | None, as_json: Path | None,
+    save_map: Path | None, fail_if: list[str] | None, **given: Any,
+) -> None:  # fmt: skip
     """Say what to do about a new embedding model, from your own vectors."""
-    from rich.console import Console
-
     from benchmark.cli.output import echo
     from benchmark.config.files import require_file_place
     from benchmark.report.renderers import terminal
 
+    if words:
+        _doctor(words, given, as_json)
+        return
     given["labels"] = _labels(given.pop("query_labels"), given.pop("gallery_labels"))
     for name in ("id_column", "vector_column"):
         given[name] = _columns(f"--{name.replace('_', '-')}", given[name])
@@ -74,7 +100,8 @@ def upgrade(
 
         given |= demo_arguments()
     request = UpgradeRequest(**given)
-    with Console(stderr=True).status("loading") as status:
+    conditions = [Condition.parse(text) for text in fail_if or ()]
+    with Listener() as tell:
         from benchmark.contract.conversion import require_place
         from benchmark.upgrade.run import report_on
         from benchmark.upgrade.show.tables import tables
@@ -82,12 +109,15 @@ def upgrade(
         if save_map is not None:
             with located("--save-map"):
                 require_place(save_map)
-        result = report_on(request, status.update)
-    terminal.show(tables(result.document))  # first, as a disk may be full
+        result = report_on(request, tell)
+    terminal.show(tables(result.document, every=every))  # first, as a disk may be full
     for line in result.document["inputs"]["told"]:
         if line.startswith("Warning: "):
             echo(f"bench: {line[0].lower()}{line[1:]}", err=True)
     _write(result, report, as_json, save_map)
+    if failed := [str(each) for each in conditions if each.holds(result.document)]:
+        echo(f"bench: failed: {', '.join(failed)}", err=True)
+        raise typer.Exit(3)
 
 
 upgrade.__signature__ = Signature(_parameters())  # type: ignore[attr-defined]
@@ -97,6 +127,73 @@ app.command(
     "new.parquet --queries q_new.npy --old-queries q_old.npy --qrels qrels.tsv --items 40000000 "
     "--report upgrade.html`"
 )(upgrade)
+
+
+def _doctor(words: list[str], given: dict[str, Any], as_json: Path | None) -> None:
+    """Look at one or two files of vectors, and print a line for each finding."""
+    from benchmark.cli.output import echo
+    from benchmark.config.files import require_file_place, write_json
+    from benchmark.upgrade.formats import files_read, open_vectors
+    from benchmark.upgrade.read.health import compare, examine, look
+
+    verb, *names = words
+    if verb != "doctor" or not 1 <= len(names) <= 2:
+        raise BenchError(f"upgrade: expected 'doctor OLD [NEW]' or options, got '{words[0]:.60}'")
+    if as_json is not None:
+        require_file_place(as_json, "--json")
+        _check_places(None, as_json, None, [p for name in names for p in files_read(name)])
+    columns = [_columns(f"--{of}-column", given[f"{of}_column"]) for of in ("vector", "id")]
+    sources = [
+        open_vectors(name, *(found.get(side, "") for found in columns))
+        for name, side in zip(names, INPUTS, strict=False)
+    ]
+    found = [
+        finding
+        for source in sources for finding in examine(look(source), source.name, str(source.dtype))
+    ]  # fmt: skip
+    if len(sources) == 2:
+        found += compare(*sources)
+    for name, its in itertools.groupby(found, lambda finding: finding.of):
+        echo(name)
+        for finding in its:
+            echo(f"  {finding}")
+    if as_json is not None:
+        write_json(as_json, {"findings": [finding.document() for finding in found]})
+
+
+class Listener:
+    """Shows what is done: on a terminal as it goes on, else a line a minute; results at once."""
+
+    def __init__(self, every: float = 60.0) -> None:
+        from rich.console import Console
+
+        self._console, self._every = Console(stderr=True), every
+        self._status: Any = None
+        self._said = time.monotonic()
+
+    def __enter__(self) -> "Listener":
+        if self._console.is_terminal:
+            self._status = self._console.status("loading")
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def __call__(self, words: str) -> None:
+        """Take a line."""
+        now = time.monotonic()
+        if isinstance(words, Interim):
+            self._print(words)
+        elif self._status is not None:
+            self._status.update(escape(words))
+        elif now - self._said >= self._every:
+            self._print(words)
+            self._said = now
+
+    def _print(self, words: str) -> None:
+        self._console.print(words, markup=False, highlight=False, soft_wrap=True)
 
 
 def _write(result: Any, report: Path | None, as_json: Path | None, save_map: Path | None) -> None:

@@ -104,12 +104,16 @@ class MeanDifference:
 
     def interval(self, level: float = 0.95) -> Span | None:
         """Ends of the interval; None for fewer than ``LEAST_GROUPS`` groups."""
-        if not 0.0 < level < 1.0:
-            raise ValueError(f"level: expected a share in (0, 1), got {level}")
+        t = self.quantile(level)
         if self.n_groups < LEAST_GROUPS:
             return None
-        t = _t_quantile(float(self.n_groups), 0.5 + level / 2)
         return self.below[0] - t * self.below[1], self.above[0] + t * self.above[1]
+
+    def quantile(self, level: float = 0.95) -> float:
+        """Deviations from the mean to an end of the interval."""
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level: expected a share in (0, 1), got {level}")
+        return _t_quantile(float(self.n_groups), 0.5 + level / 2)
 
     def p_value(self) -> float:
         """Two-sided p-value against no difference: below 0.05 just where the interval is off 0."""

@@ -23,8 +23,6 @@ from benchmark.metrics.intervals import (
 )
 from benchmark.metrics.relevance import Values
 
-_STEPS = 40
-"""Halvings that find an end of a share."""
 _FARTHEST = 1e4
 """Shares beyond this say nothing, and are no ends."""
 
@@ -141,24 +139,27 @@ def share_kept(
     if sure is None or sure[0] <= 0:
         return Estimate(value)
 
-    def excluded(share: float, side: int) -> bool:
-        span = beyond(scored, old, new, share, groups).interval()
-        return span is not None and (span[0] > 0 if side < 0 else span[1] < 0)
-
-    return Estimate(value, *(_end(value, side, excluded) for side in (-1, 1)))
+    ends = (_end(scored, old, new, side, groups) for side in (-1, 1))
+    low, high = ends
+    return Estimate(value, low, high)
 
 
-def _end(value: float, side: int, excluded: Any) -> float | None:
-    """The share, on one side of ``value``, beyond which all are ruled out."""
-    step = 0.01
-    while not excluded(value + side * step, side):
-        step *= 4
-        if step > _FARTHEST:
-            return None
-    near, far = value, value + side * step
-    if excluded(value, side):
-        return value
-    for _ in range(_STEPS):
-        middle = (near + far) / 2
-        near, far = (near, middle) if excluded(middle, side) else (middle, far)
-    return near
+def _end(
+    scored: Scored, old: Scored | None, new: Scored, side: int, groups: Any
+) -> float | None:  # fmt: skip
+    """The share, on one side of what is seen, beyond which all are ruled out; None for none.
+
+    The mean of :func:`beyond` is linear in the share, and its variance quadratic: where the mean is
+    as many deviations off 0 as the quantile says, a quadratic is 0.
+    """
+    at = [beyond(scored, old, new, share, groups) for share in (0.0, 0.5, 1.0)]
+    spreads = [each.below if side < 0 else each.above for each in at]
+    t = at[0].quantile()
+    mean = np.array([spreads[2][0] - spreads[0][0], spreads[0][0]])
+    a, b, c = (deviation**2 for _, deviation in spreads)
+    variance = np.array([2 * (a - 2 * b + c), -3 * a + 4 * b - c, a])
+    roots = np.roots(np.polymul(mean, mean) - t * t * variance)
+    real = [float(root.real) for root in roots if abs(root.imag) < 1e-6 * max(1.0, abs(root))]
+    fit = [root for root in real if side * np.polyval(mean, root) <= 0]
+    found = min(fit, key=lambda root: -side * root) if fit else None
+    return found if found is not None and abs(found) <= _FARTHEST else None

@@ -101,25 +101,25 @@ class Side:
     """
 
     def __init__(
-        self, name: str, value: Any, *, l2: bool, dim: int | None, threads: int, keep: bool
+        self, name: str, value: Any, *, plain: bool, dim: int | None, threads: int, keep: bool
     ) -> None:
-        """Check vectors ``[n, d]`` by their lengths; ``l2`` multiplies nothing.
+        """Check vectors ``[n, d]`` by their lengths; ``plain`` ones are multiplied by nothing.
 
-        For l2 float32 must hold their squares. Without ``keep`` the factors are found anew at each
-        use, so that nothing is held for each item of a large gallery.
+        For these float32 must hold their squares. Without ``keep`` the factors are found anew at
+        each use, so that nothing is held for each item of a large gallery.
         """
         self.x = arrays.compact(name, value, dim=dim)
-        self._l2, self._scale = False, None
+        self._plain, self._scale = False, None
         scale = np.ones(len(self.x) if keep else 0)
         bad: list[int] = []
 
         def work(first: int, last: int) -> None:
             factors = self.part(np.arange(first, last))[2]
-            good = (factors >= 1 / LONGEST) & (factors <= 1 / SHORTEST) if l2 else factors > 0
+            good = (factors >= 1 / LONGEST) & (factors <= 1 / SHORTEST) if plain else factors > 0
             wrong = np.flatnonzero(~good)
             if len(wrong):
                 bad.append(first + int(wrong[0]))
-            elif keep and not l2:
+            elif keep and not plain:
                 scale[first:last] = factors
 
         share(work, spans(len(self.x), _BLOCK), threads)
@@ -127,7 +127,7 @@ class Side:
             raise ValueError(
                 f"{name}: {_fault(arrays.widened(self.x[min(bad)]))} in row {min(bad)}"
             )
-        self._l2, self._scale = l2, scale if keep else None
+        self._plain, self._scale = plain, scale if keep else None
 
     def part(self, rows: Ints) -> tuple[Floats, Ints, NDArray[np.float64]]:
         """Some of the vectors as kernels read them: float32, their rows there, their factors."""
@@ -137,7 +137,7 @@ class Side:
         if self._scale is not None:
             return x, places, self._scale[rows]
         factors = np.ones(len(rows))
-        if not self._l2:
+        if not self._plain:
             tile_counts.inverse_lengths(x, places, factors)
         return x, places, factors
 
@@ -159,14 +159,14 @@ def _fault(row: Floats) -> str:
     if not finite.all():
         return f"expected finite values, got {row[~finite][0]}"
     length = np.linalg.norm(row.astype(np.float64))
-    return f"expected lengths of {SHORTEST:.0e} to {LONGEST:.0e} for l2, got {length:.3g}"
+    return f"expected lengths of {SHORTEST:.0e} to {LONGEST:.0e}, got {length:.3g}"
 
 
 class Scorer:
     """Queries ``[n, d]`` and a gallery ``[m, d]``, checked, and their exact scores.
 
-    ``shape`` is ``(n, m)``, ``dim`` is ``d``. Scores are cosines, or with ``l2`` negative squared
-    distances.
+    ``shape`` is ``(n, m)``, ``dim`` is ``d``. Scores are cosines, with ``dot`` dot products, with
+    ``l2`` negative squared distances.
     """
 
     def __init__(
@@ -174,11 +174,11 @@ class Scorer:
         distance: str = "cosine", threads: int | None = None, keep: bool = True,
     ) -> None:  # fmt: skip
         """Check both sides as :class:`Side` does; ``names`` are for messages."""
-        if distance not in ("cosine", "l2"):
-            raise ValueError(f"distance: expected 'cosine' or 'l2', got {distance!r}")
+        if distance not in ("cosine", "dot", "l2"):
+            raise ValueError(f"distance: expected 'cosine', 'dot' or 'l2', got {distance!r}")
         self.l2, self.threads = distance == "l2", n_threads(threads)
         self.device = device.current()
-        side = functools.partial(Side, l2=self.l2, threads=self.threads)
+        side = functools.partial(Side, plain=distance != "cosine", threads=self.threads)
         self.query = side(names[0], query, dim=None, keep=True)
         self.dim = self.query.x.shape[1]
         self.gallery = side(names[1], gallery, dim=self.dim, keep=keep)

@@ -1,5 +1,6 @@
 """The report on an upgrade, from vectors: ``bench upgrade`` as a call."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,9 @@ from benchmark.upgrade.measure.backfill_progress import backfill_progress
 from benchmark.upgrade.measure.behind_index import behind_index
 from benchmark.upgrade.measure.pairs_curve import PairsCurve, pairs_curve
 from benchmark.upgrade.measure.study import Study, study
+from benchmark.upgrade.measure.thresholds import thresholds
 from benchmark.upgrade.read.cluster import Cluster
+from benchmark.upgrade.read.health import look_at
 from benchmark.upgrade.read.inputs import read_inputs
 from benchmark.upgrade.read.request import Tell, UpgradeRequest
 from benchmark.upgrade.search.index import Settings
@@ -46,30 +49,44 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
     labels = chosen_maps(request.maps)
     tell("reading")
     cluster = Cluster() if request.engine == "ray" else None
-    result = study(read_inputs(request, cluster), labels, tell)
+    inputs = read_inputs(request, cluster)
+    tell("looking at the vectors")
+    findings = look_at(inputs)
+    result = study(inputs, labels, tell)
     told = (*doubts(result), *result.inputs.told)
     result = replace(result, inputs=replace(result.inputs, told=told))
-    evidence = Evidence.of(result.outcomes, result.metric, result.groups)
+    least = request.worthwhile / 100
+    evidence = Evidence.of(result.outcomes, result.metric, result.groups, least)
     decision = decide(evidence, request.constraints, request.wanted)
-    tell("fitting on fewer pairs")
-    curve = _pairs(result, decision)
-    tell("backfilling")
     best, can_backfill = result.first.best, request.sources and request.index
-    backfilling = backfill_progress(result, best) if best is not None and can_backfill else []
-    found = None
-    if settings is not None:
-        tell(f"building {settings.kind} indexes")
-        found = behind_index(result, settings)
-    document = make_document(result, evidence, decision, curve, backfilling, found)
+    # Section of the document -> is it asked for, what is said meanwhile, and what makes it.
+    wanted: dict[str, tuple[object, str, Callable[[], Any]]] = {
+        "pairs": (result.first.maps, "fitting on fewer pairs", lambda: _pairs(result, decision)),
+        "backfilling": (
+            best and can_backfill, "backfilling",
+            lambda: None if best is None else backfill_progress(result, best),
+        ),
+        "index": (
+            settings, "building indexes",
+            lambda: None if settings is None else behind_index(result, settings),
+        ),
+        "thresholds": (
+            request.threshold, "moving cut-offs", lambda: thresholds(result, request.threshold)
+        ),
+    }  # fmt: skip
+    sections = dict.fromkeys(wanted)
+    for name, (asked, said, make) in wanted.items():
+        if asked:
+            tell(said)
+            sections[name] = make()
+    document = make_document(result, evidence, decision, findings, sections)
     fit = None if decision.name is None else result.outcomes[decision.name].strategy.fitted
     return UpgradeReport(document, None if fit is None else fit.conversion)
 
 
-def _pairs(result: Study, decision: Decision) -> PairsCurve | None:
-    """The curve of the recommended map, else of the best one; None without maps."""
+def _pairs(result: Study, decision: Decision) -> PairsCurve:
+    """The curve of the recommended map, else of the best one."""
     labels = [fit.label for fit in result.first.maps]
-    if not labels:
-        return None
     scores = {name: result.outcomes[name].scores[result.metric].mean() for name in labels}
     name = decision.name if decision.name in scores else max(labels, key=scores.__getitem__)
     return pairs_curve(result, name, [n for n in (KEEP, REEMBED) if n in result.outcomes])

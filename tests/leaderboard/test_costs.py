@@ -39,7 +39,7 @@ def test_board_and_upgrade_agree_on_the_same_hundred_million_items():
     assert linear["money"] == pytest.approx(board.money(expected)) and linear["money"] > 0
     waiting = found["cascade"]["cost"]
     assert waiting["money_per_1000_queries"] == pytest.approx(
-        board.money(board.embedding(1000 * (waiting["runs"] - 2))), rel=0.02
+        board.money(board.embedding(1000 * (waiting["embedded"])))
     )
 
 

@@ -207,7 +207,7 @@ def test_input_types():
         ({"query_labels": [1, 2]}, r"query_labels: expected shape \(1,\)"),
         ({"gallery_labels": ["a"]}, "gallery_labels: expected"),
         ({"gallery_labels": [0.5]}, "gallery_labels: expected integers or strings"),
-        ({"distance": "p1"}, "distance: expected 'cosine' or 'l2'"),
+        ({"distance": "p1"}, "distance: expected 'cosine', 'dot' or 'l2'"),
         ({"query_ids": [1]}, "gallery_ids: expected both sides"),
         ({"threads": 0}, "threads: expected at least 1"),
     ],

@@ -314,12 +314,12 @@ def test_folders(tmp_path):
 
 @pytest.mark.parametrize(("name", "said"), [
     ("a.parqet", "expected a file of vectors, got ending '.parqet'; did you mean '.parquet'"),
-    ("a.fvec", "did you mean '.fvecs'"), ("a.csv", "got ending '.csv'; known: .npy, .npz"),
+    ("a.fvec", "did you mean '.fvecs'"), ("a.xyz", "got ending '.xyz'; known: .npy, .npz"),
     ("gone", "there is no such file or folder"), ("gone:train", "there is no such file"),
     ("a.npy:train", ".npy holds one array: expected no ':train'"),
 ])  # fmt: skip
 def test_names(name, said, tmp_path):
-    for each in ("a.parqet", "a.fvec", "a.csv"):
+    for each in ("a.parqet", "a.fvec", "a.xyz"):
         (tmp_path / each).write_bytes(b"")
     refuses(tmp_path / name, said)
 

@@ -1,5 +1,7 @@
 """Maps that a report may build on, and those that refuse the vectors."""
 
+import re
+
 import numpy as np
 
 from benchmark.upgrade.fit.maps import chosen_maps, fit_all, map_labels
@@ -36,7 +38,14 @@ def test_a_map_that_refuses_is_left_out_with_its_reason():
     )  # fmt: skip
     assert [each.label for each in fits] == ["linear"]
     assert refused == {"mini-vec2vec": "needs embeddings of one size, got 8 and 6"}
-    assert told == ["fitting mini-vec2vec", "fitting linear"]
+    assert told == ["fitting mini-vec2vec, 1 of 2", "fitting linear, 2 of 2"]
+
+
+def test_the_rest_of_the_time_is_told_while_a_map_is_trained():
+    told = []
+    fit_all(["linear", "residual-mlp"], *vectors(), "cosine", 0, told.append)
+    shown = [line for line in told if line.startswith("fitting residual-mlp, 2 of 2: ")]
+    assert shown and all(re.search(r": \d+ %, about [\d.]+ min left$", line) for line in shown)
 
 
 def test_the_closest_map_is_one_to_the_new_space():

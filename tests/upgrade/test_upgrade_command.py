@@ -12,7 +12,9 @@ from support.command import call
 from support.upgrades import planted
 from support.vector_files import write
 
-from benchmark import Conversion, convert_file, read_vectors
+from benchmark import Conversion, convert_file, read_vectors, upgrade
+from benchmark.cli import upgrading
+from benchmark.upgrade.read.request import Interim
 
 N, Q = 400, 30
 
@@ -193,6 +195,34 @@ def test_a_place_that_is_taken_is_told_before_the_work(folder, tmp_path):
 def test_the_demo_has_vectors_of_its_own(folder):
     code, _, err = call("upgrade", "--demo", *words(folder))
     assert code == 2 and "--demo has vectors of its own" in err
+
+
+def test_what_is_done_is_told_when_nobody_looks(capsys, monkeypatch):
+    """A line a minute, however much is said meanwhile; results at once."""
+    now = [0.0]
+    monkeypatch.setattr(upgrading.time, "monotonic", lambda: now[0])
+    with upgrading.Listener() as tell:
+        for second in range(150):
+            now[0] = float(second)
+            tell(f"second {second} [x]")
+            if second == 5:
+                tell(Interim("so far, linear 41.0"))
+    assert capsys.readouterr().err.splitlines() == [
+        "so far, linear 41.0", "second 60 [x]", "second 120 [x]",
+    ]  # fmt: skip
+
+
+def test_quick_maps_are_scored_before_others_are_trained(folder):
+    told = []
+    upgrade(
+        folder / "old.parquet", folder / "new.parquet", folder / "q_new.npy",
+        folder / "q_old.npy", qrels=folder / "qrels.tsv", maps="residual-mlp,linear",
+        tell=told.append,
+    )  # fmt: skip
+    (interim,) = [line for line in told if isinstance(line, Interim)]
+    assert re.match(r"so far, nDCG@10 among \d+ held-out items: .*linear \d", interim)
+    trained = [told.index(line) for line in told if line.startswith("fitting residual-mlp")]
+    assert told.index("fitting linear, 1 of 1") < told.index(interim) < min(trained)
 
 
 @pytest.mark.slow

@@ -15,19 +15,22 @@ class StrategyCost:
             on this machine.
         money: For these hours of one machine.
         index_bytes: Of all indexes that it keeps.
-        runs: Model runs a query, as a multiple of one; items embedded meanwhile are runs too.
-        money_per_1000_queries: For items that are embedded while queries wait.
+        runs: Model runs a query.
+        embedded: Items that are embedded while a query waits.
+        money_per_1000_queries: For these items.
         rebuild: The index is built anew.
-        way_back: The old index is still there.
+        old_bytes: Of the old index, which is the way back as long as it is kept beside; 0 where
+            it is one of those in use.
     """
 
     hours: float
     money: float
     index_bytes: int
     runs: int
+    embedded: int
     money_per_1000_queries: float
     rebuild: bool
-    way_back: bool
+    old_bytes: int
 
 
 def cost_of(strategy: Strategy, assumed: Assumptions, d_old: int, d_new: int) -> StrategyCost:
@@ -38,10 +41,10 @@ def cost_of(strategy: Strategy, assumed: Assumptions, d_old: int, d_new: int) ->
     elif fit is not None and fit.direction == "gallery":
         hours = replace(assumed, map_rate=fit.rows_per_s).converting(1.0)
     sizes = {"old": d_old, "new": d_new, "short": min(d_old, d_new)}
-    numbers = sum(sizes[space] for space in strategy.stores)
+    number = int(assumed.items) * assumed.number_bytes
     embedded = strategy.merge.new_embeddings if strategy.merge is not None else 0
     return StrategyCost(
-        hours, assumed.money(hours), int(assumed.items) * numbers * assumed.number_bytes,
-        strategy.runs, assumed.money(assumed.embedding(1000 * embedded)), strategy.rebuild,
-        strategy.way_back,
+        hours, assumed.money(hours), number * sum(sizes[space] for space in strategy.stores),
+        strategy.runs, embedded, assumed.money(assumed.embedding(1000 * embedded)),
+        strategy.rebuild, 0 if "old" in strategy.stores else number * d_old,
     )  # fmt: skip

@@ -23,10 +23,8 @@ _SIDES = {
 
 def doubts(study: Study) -> list[str]:
     """Warnings, none where nothing is odd."""
-    return [
-        f"Warning: {line}"
-        for line in (*_constant(study), *_own(study), *_sample(study), *_scores(study))
-    ]
+    lines = (check(study) for check in (_constant, _own, _sample, _scores))
+    return [f"Warning: {line}" for found in lines for line in found]
 
 
 def _constant(study: Study) -> Iterator[str]:

@@ -2,35 +2,40 @@
 
 The rule, in this order, among strategies that the user can follow:
 
-1. Where re-embedding is not better than keeping the old model (the interval of the difference holds
-   0 or less), or by less than two points, keep the old model, if it still runs.
+1. Where re-embedding is not better than keeping the old model (the interval of the difference
+   holds 0 or less), or by less than is worthwhile (two points), keep the old model, if it still
+   runs. That is the safe way, but not decided, where the interval holds a worthwhile upgrade, too.
 2. What must be kept is the wanted share (90 %) of the upgrade, the way from the old model's score
    to that of re-embedding; of the latter score itself, where it is not better or where there are
    no queries by the old model. Short of embedding every item, strategies come in three groups of
    effort: one model run a query; two runs; items embedded while a query waits. In the first group
-   that has one which surely keeps the share (by one-sided tests at 2.5 %, with Holm's correction
-   for all strategies that are tried), or whose score is not below re-embedding's, take the best of
-   these. Where others cannot be told from the best (the interval of the paired difference holds 0),
-   one that leaves the index as it is goes first, then the better one.
+   that has one which surely keeps the share, take the best of these: by one-sided tests at 2.5 %,
+   with Holm's correction for all strategies that are tried; where one answers every query as
+   re-embedding does, by the chance that it would if it kept just the share. Where others cannot be
+   told from the best (the interval of the paired difference holds 0), one that leaves the index as
+   it is goes first, then the better one.
 3. Otherwise embed everything again, if that is possible.
-4. Otherwise take the best strategy that is better than keeping the old model; else keep it, if it
-   still runs; else take the best there is.
+4. Otherwise take the best strategy that is surely better than keeping the old model, by the same
+   tests and correction; else keep it, if it still runs; else take the best there is.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from benchmark.metrics.compatibility import LEAST_UPGRADE
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.kept_share import Scored, beyond, difference, share_kept
+from benchmark.metrics.intervals import group_sums
+from benchmark.metrics.kept_share import Scored, beyond, contrast, difference, share_kept
 from benchmark.metrics.statistics import holm
 from benchmark.upgrade.measure.study import StrategyOutcome
-from benchmark.upgrade.read.request import CONSTRAINTS, WANTED, Constraints, missing
+from benchmark.upgrade.read.request import CONSTRAINTS, WANTED, WORTHWHILE, Constraints, missing
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
 LEVEL = 0.025
 """Of the one-sided tests that it does."""
 _SHARES = (0.5, 0.8, 0.95, 0.99)
+_POWER = 2.8
+"""Standard errors of a difference that is found four times in five by a test at 2.5 %."""
 _ALL = 3
 """Effort of embedding every item."""
 
@@ -42,14 +47,17 @@ class Decision:
     Attributes:
         name: The strategy; None where the user can follow none.
         reason: The step of the rule, in words.
-        runner_up: The strategy that the rule takes without it; None if nothing is left.
+        runner_up: The strategy that the rule takes without it and, where it embeds every item,
+            without any other that does; None if nothing is left.
         changes: Things that would change the answer, and the strategy then.
+        decided: False where the queries cannot tell and the old model is kept for that.
     """
 
     name: str | None
     reason: str
     runner_up: str | None
     changes: tuple[tuple[str, str], ...]
+    decided: bool = True
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,7 @@ class Evidence:
         upgrade: Re-embedding minus keeping the old model; None where no old queries say.
         shares: Shares that strategies keep, of the upgrade where ``better``, else of
             re-embedding's score.
+        least: The smallest upgrade that is worthwhile.
     """
 
     outcomes: Mapping[str, StrategyOutcome]
@@ -70,16 +79,21 @@ class Evidence:
     groups: object
     upgrade: Estimate | None
     shares: Mapping[str, Estimate | None]
+    least: float = WORTHWHILE
+    _keeping: dict[float, set[str]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, outcomes: Mapping[str, StrategyOutcome], metric: str, groups: object) -> "Evidence":
+    def of(
+        cls, outcomes: Mapping[str, StrategyOutcome], metric: str, groups: object,
+        least: float = WORTHWHILE,
+    ) -> "Evidence":  # fmt: skip
         """Shares with their intervals."""
         scored = {name: outcome.scored[metric] for name, outcome in outcomes.items()}
         old, new = scored.get(KEEP), scored[REEMBED]
         upgrade = None if old is None else difference(new, old, groups)
         before = old if upgrade is not None and upgrade.is_above(0.0) else None
         shares = {name: share_kept(each, before, new, groups) for name, each in scored.items()}
-        return cls(outcomes, metric, groups, upgrade, shares)
+        return cls(outcomes, metric, groups, upgrade, shares, least)
 
     @property
     def better(self) -> bool | None:
@@ -89,8 +103,25 @@ class Evidence:
     @property
     def worthwhile(self) -> bool:
         """The upgrade is not known to be none, or of less than the least."""
-        large = self.upgrade is None or self.upgrade.known >= LEAST_UPGRADE
+        large = self.upgrade is None or self.upgrade.known >= self.least
         return self.better is not False and large
+
+    @property
+    def decided(self) -> bool:
+        """False where the queries allow no upgrade, and a worthwhile one."""
+        return self.upgrade is None or self.better or self.upgrade.is_below(self.least)
+
+    @property
+    def differ(self) -> int:
+        """Queries that the old and the new model score differently."""
+        return int((self.scored(KEEP).values != self.scored(REEMBED).values).sum())
+
+    @property
+    def enough(self) -> int:
+        """Queries like these that would find the least worthwhile upgrade four times in five."""
+        found = contrast(self.scored(REEMBED), self.scored(KEEP), self.groups)
+        n = len(self.scored(KEEP).values)
+        return math.ceil(n * (_POWER * max(found.below[1], found.above[1]) / self.least) ** 2)
 
     @property
     def what(self) -> str:
@@ -110,17 +141,37 @@ class Evidence:
         return difference(self.scored(name), self.scored(other), self.groups).is_above(0.0)
 
     def keeping(self, wanted: float) -> set[str]:
-        """Strategies short of re-embedding that keep a share, corrected for how many are tried.
+        """Strategies short of re-embedding that keep a share, corrected for how many are tried."""
+        if wanted not in self._keeping:
+            self._keeping[wanted] = self._tested(wanted)
+        return self._keeping[wanted]
 
-        Those whose score is not below re-embedding's are among them.
-        """
+    def _tested(self, wanted: float) -> set[str]:
         tried = [n for n, o in self.outcomes.items() if n != KEEP and o.strategy.effort < _ALL]
         old, new = self.scored(KEEP) if self.better else None, self.scored(REEMBED)
-        tests = [beyond(self.scored(n), old, new, wanted, self.groups).p_above(0.0) for n in tried]
+        tests = [
+            wanted**self.changed if self.equal(n)
+            else beyond(self.scored(n), old, new, wanted, self.groups).p_above(0.0) for n in tried
+        ]  # fmt: skip
         sure = holm(tests) <= LEVEL if tests else ()
-        return {n for n, is_sure in zip(tried, sure, strict=True) if is_sure} | {
-            n for n in tried if self.mean(n) >= new.mean
-        }
+        return {n for n, is_sure in zip(tried, sure, strict=True) if is_sure}
+
+    def equal(self, name: str) -> bool:
+        """True where the score is re-embedding's on every query, none of which is estimated."""
+        mine, new = self.scored(name), self.scored(REEMBED)
+        return mine.noise is None and new.noise is None and bool((mine.values == new.values).all())
+
+    @property
+    def changed(self) -> int:
+        """Queries, or groups of them, whose score the whole of the shares changes.
+
+        What keeps a share of the changes keeps all of so many only by a chance of the share to the
+        power of their number.
+        """
+        rest = self.scored(REEMBED).values
+        if self.better:
+            rest = rest - self.scored(KEEP).values
+        return int((group_sums(rest, self.groups)[0] != 0).sum())
 
 
 def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED) -> Decision:
@@ -128,7 +179,7 @@ def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED)
     name, reason = _choose(evidence, constraints, wanted, frozenset())
     if name is None:
         return Decision(None, reason, None, ())
-    runner_up, _ = _choose(evidence, constraints, wanted, frozenset({name}))
+    runner_up, _ = _choose(evidence, constraints, wanted, _like(evidence, name))
     changes = []
     for key, each in CONSTRAINTS.items():
         now = bool(getattr(constraints, key))
@@ -140,7 +191,15 @@ def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED)
             words = f"if {100 * share:g} % of {evidence.what} were wanted"
             changes.append((words, _choose(evidence, constraints, share)[0]))
     kept = tuple((words, to) for words, to in changes if to is not None and to != name)
-    return Decision(name, reason, runner_up, kept)
+    decided = name != KEEP or evidence.decided or evidence.worthwhile
+    return Decision(name, reason, runner_up, kept, decided)
+
+
+def _like(evidence: Evidence, name: str) -> frozenset[str]:
+    """Strategies that cannot be followed by who cannot follow one: itself, and all that embed."""
+    if evidence.outcomes[name].strategy.effort < _ALL:
+        return frozenset({name})
+    return frozenset(n for n, o in evidence.outcomes.items() if o.strategy.effort == _ALL)
 
 
 def _choose(
@@ -155,9 +214,7 @@ def _choose(
     if not possible:
         return None, "nothing is left that can be done"
     if not evidence.worthwhile and KEEP in possible:
-        if evidence.better:
-            return KEEP, f"the new model is better by less than {100 * LEAST_UPGRADE:g} points"
-        return KEEP, "the new model is not measurably better here"
+        return KEEP, _why_not(evidence)
     keeping = evidence.keeping(wanted)
     for effort in range(_ALL):
         strategies = {name: evidence.outcomes[name].strategy for name in possible}
@@ -166,21 +223,67 @@ def _choose(
             name = _simplest(evidence, group)
             return name, _kept(evidence, name, wanted)
     if REEMBED in possible:
-        return REEMBED, f"nothing cheaper surely keeps {100 * wanted:g} % of {evidence.what}"
+        return REEMBED, _nothing(evidence, possible, wanted)
     return _best(evidence, possible)
 
 
+def _nothing(evidence: Evidence, possible: list[str], wanted: float) -> str:
+    reason = f"nothing cheaper surely keeps {100 * wanted:g} % of {evidence.what}"
+    equal = [n for n in possible if n not in (KEEP, REEMBED) and evidence.equal(n)]
+    if not equal:
+        return reason
+    return (
+        f"{reason}: {equal[0]} answers every query as well, but only {evidence.changed:,} are "
+        "changed at all"
+    )
+
+
+def _why_not(evidence: Evidence) -> str:
+    """Why there is no upgrade, as the difference and its interval say."""
+    upgrade, least = evidence.upgrade, f"{100 * evidence.least:g} points"
+    if upgrade is None or evidence.better:
+        return f"the new model is better by less than {least}"
+    if upgrade.is_below(0.0):
+        return "the new model is worse here"
+    if evidence.decided:
+        return f"the new model is not better by {least} here"
+    n, differ = len(evidence.scored(KEEP).values), evidence.differ
+    return (
+        f"too few queries to tell: the models differ on {differ:,} of {n:,}; some "
+        f"{evidence.enough:,} like these would tell an upgrade of {least}"
+    )
+
+
 def _kept(evidence: Evidence, name: str, wanted: float) -> str:
-    if evidence.mean(name) >= evidence.mean(REEMBED):
-        return "its score is not below that with everything embedded again"
+    if evidence.equal(name):
+        return "it answers every query as well as with everything embedded again does"
     return f"it keeps {100 * wanted:g} % of {evidence.what} or more"
 
 
 def _best(evidence: Evidence, possible: list[str]) -> tuple[str, str]:
-    best = max(possible, key=evidence.mean)
-    if KEEP in possible and not evidence.beats(best, KEEP):
+    better = possible
+    if KEEP in possible:
+        others = [name for name in possible if name != KEEP]
+        old = evidence.scored(KEEP)
+        tests = [contrast(evidence.scored(n), old, evidence.groups).p_above(0.0) for n in others]
+        sure = holm(tests) <= LEVEL if tests else ()
+        better = [name for name, is_sure in zip(others, sure, strict=True) if is_sure]
+    if not better:
         return KEEP, "nothing that can be done is measurably better"
-    return best, "it is the best of what can be done"
+    return max(better, key=evidence.mean), "it is the best of what can be done"
+
+
+def serving(evidence: Evidence, constraints: Constraints) -> str | None:
+    """The best strategy that needs no new index, which serves until there is one; None for none.
+
+    The old model, as it is, where it still runs.
+    """
+    ready = [
+        name for name, each in evidence.outcomes.items()
+        if not each.strategy.rebuild and each.strategy.effort < _ALL
+        and not missing(each.strategy.needs, constraints)
+    ]  # fmt: skip
+    return KEEP if KEEP in ready else max(ready, key=evidence.mean, default=None)
 
 
 def _simplest(evidence: Evidence, group: list[str]) -> str:

@@ -13,6 +13,7 @@ from benchmark.contract.bases import FeatureTransformation
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError, PassedOverWarning, RefusedError, nearest
 from benchmark.ranking.arrays import Floats
+from benchmark.upgrade.read.request import Tell
 
 QUICK = (
     "procrustes", "procrustes:query", "linear", "linear:query", "low-rank", "low-rank:query",
@@ -90,7 +91,11 @@ def fit(
     label: str, old: Floats, new: Floats, distance: str, seed: int,
     progress: Callable[[float], None] = lambda share: None,
 ) -> FittedMap:  # fmt: skip
-    """Fit a map on pairs ``[n, d_old]`` and ``[n, d_new]``."""
+    """Fit a map on pairs ``[n, d_old]`` and ``[n, d_new]``.
+
+    Dot products are kept by what keeps vectors as they are, lengths among it: as for distances.
+    """
+    distance = "l2" if distance == "dot" else distance
     started = time.perf_counter()
     method = registry.method(label)
     conversion: Conversion = method.fit(old, new, distance=distance, seed=seed, progress=progress)
@@ -107,18 +112,34 @@ def fit(
 
 
 def fit_all(
-    labels: Iterable[str], old: Floats, new: Floats, distance: str, seed: int,
-    tell: Callable[[str], None],
+    labels: Iterable[str], old: Floats, new: Floats, distance: str, seed: int, tell: Tell
 ) -> tuple[list[FittedMap], dict[str, str]]:  # fmt: skip
     """As :func:`fit`, one after the other; label -> reason of those that refuse these vectors."""
-    fits, refused = [], {}
-    for label in labels:
-        tell(f"fitting {label}")
+    fits, refused, labels = [], dict[str, str](), list(labels)
+    started = time.monotonic()
+    for k, label in enumerate(labels):
+        said = f"fitting {label}, {k + 1} of {len(labels)}"
+        tell(said)
+
+        def progress(share: float, k: int = k, said: str = said) -> None:
+            tell(f"{said}: {_left(k + share, len(labels), time.monotonic() - started)}")
+
         try:
-            fits.append(fit(label, old, new, distance, seed))
+            fits.append(fit(label, old, new, distance, seed, progress))
         except RefusedError as error:
             refused[label] = str(error).removeprefix(f"{label.partition(':')[0]}: ")
     return fits, refused
+
+
+def _left(done: float, of: int, seconds: float) -> str:
+    """The share that is done, and about how long the rest takes.
+
+    Example:
+        >>> _left(1.0, 4, 60.0)
+        '25 %, about 3.0 min left'
+    """
+    left = seconds * (of - done) / done if done else 0.0
+    return f"{100 * done / of:.0f} %, about {left / 60:.1f} min left"
 
 
 def _needs_pairs(label: str) -> bool:

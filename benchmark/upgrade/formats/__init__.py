@@ -22,6 +22,11 @@ _SOURCES = {
     ".arrow": "arrow:ArrowSource", ".feather": "arrow:ArrowSource",
     ".hdf5": "hdf5:Hdf5Source", ".h5": "hdf5:Hdf5Source", ".fvecs": "vecs:FvecsSource",
     ".bvecs": "vecs:BvecsSource", ".safetensors": "tensors:SafetensorsSource",
+    ".jsonl": "records:JsonLinesSource", ".ndjson": "records:JsonLinesSource",
+    ".json": "json_arrays:JsonSource", ".csv": "records:CsvSource", ".tsv": "records:TsvSource",
+    ".copy": "records:CopySource", ".index": "faiss_files:FaissSource",
+    ".faiss": "faiss_files:FaissSource", ".lance": "lance:LanceSource", ".vdf": "vdf:VdfSource",
+    ".chroma": "chroma:ChromaSource",
 }  # fmt: skip
 _SINKS = {
     ".npy": "numpy_files:NpySink", ".npz": "numpy_files:NpzSink",
@@ -29,17 +34,22 @@ _SINKS = {
     ".hdf5": "hdf5:Hdf5Sink", ".h5": "hdf5:Hdf5Sink", ".fvecs": "vecs:FvecsSink",
     ".safetensors": "tensors:SafetensorsSink",
 }  # fmt: skip
-_SINGLE = (".npy", ".fvecs", ".bvecs")
+_SINGLE = (".npy", ".fvecs", ".bvecs", ".index", ".faiss")
 """Endings of files that hold one array: ``:NAME`` after them names nothing."""
-_PACKAGES = {"parquet": "pyarrow", "arrow": "pyarrow", "hdf5": "h5py"}
+_PACKAGES = {
+    "parquet": "pyarrow", "arrow": "pyarrow", "vdf": "pyarrow", "hdf5": "h5py",
+    "json_arrays": "ijson", "lance": "lance",
+}  # fmt: skip
+_FOLDERS = {"VDF_META.json": ".vdf", "chroma.sqlite3": ".chroma"}
+"""Files by which a folder is known."""
 
 
 def open_vectors(name: str | Path, vector_column: str = "", id_column: str = "") -> Source:
     """Open vectors in any of the formats; what is in them is checked as it is read.
 
     Args:
-        name: A file, a folder of parquet or Arrow files, or either with ``:NAME`` of an array or
-            column.
+        name: A file, a folder of parquet or Arrow files, of VDF, Chroma or LanceDB, or either with
+            ``:NAME`` of an array or column, of a collection or table.
         vector_column: That name, too; a format of one array has none.
         id_column: Array or column of ids, where it has another name than the usual one; ``-`` for
             row numbers.
@@ -69,9 +79,14 @@ def open_vectors(name: str | Path, vector_column: str = "", id_column: str = "")
 
 
 def _ending(path: Path) -> str:
-    """The ending of a file, or that of a folder's files."""
+    """The ending of a file, or that of a folder's files or program."""
     if not path.is_dir():
         return path.suffix.lower()
+    for name, ending in _FOLDERS.items():
+        if (path / name).is_file():
+            return ending
+    if path.suffix == ".lance" or any(each.is_dir() for each in path.glob("*.lance")):
+        return ".lance"
     endings = {
         each.suffix.lower() for each in path.iterdir() if not each.name.startswith((".", "_"))
     }

@@ -21,6 +21,11 @@ _LIKE = re.compile(
     r"ids?_*$|(^|[^a-z])(keys?|pk|index|(file_?)?names?|paths?|ur[il]s?|axis1)([^a-z]|$)"
 )
 """Names that ids go by, in lower case; ``axis1`` is pandas' in HDF5."""
+_METRICS = {
+    "cosine": {"cosine", "angular", "cos", "cosine_similarity"},
+    "dot": {"dot", "ip", "inner_product", "dotproduct", "dot_product", "max_inner_product"},
+    "l2": {"l2", "euclidean", "euclid", "l2_norm", "l2-squared"},
+}
 _SHOWN = 60
 """Letters of a name that a message shows."""
 
@@ -63,6 +68,20 @@ def nameless(path: Path) -> Iterator[None]:
         yield
     except BenchError as error:
         raise BenchError(str(error.args[0]).removeprefix(f"{path}: ")) from error
+
+
+def metric_of(word: object) -> str:
+    """A file's word for how its vectors compare, as ``cosine``, ``dot`` or ``l2``; else nothing.
+
+    Example:
+        >>> metric_of("angular"), metric_of("IP"), metric_of("Euclid"), metric_of("hamming")
+        ('cosine', 'dot', 'l2', '')
+    """
+    text = str(word).lower().removeprefix("vector_").removesuffix("_ops")
+    for metric, words in _METRICS.items():
+        if text in words:
+            return metric
+    return ""
 
 
 def require_file(path: Path) -> int:

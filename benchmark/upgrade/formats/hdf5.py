@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
-from benchmark.upgrade.formats.checks import MOST_NAMES, cut, require_file
+from benchmark.upgrade.formats.checks import MOST_NAMES, cut, metric_of, require_file
 from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST
 from benchmark.upgrade.formats.sink import Sink
 from benchmark.upgrade.formats.source import ArraysSource, Shape
@@ -36,6 +36,7 @@ class Hdf5Source(ArraysSource):
             self._choose()
             vectors = _checked(file[self.part])
             _require_written(vectors)
+            self.metric = metric_of(file.attrs.get("distance", ""))  # of ann-benchmarks
             self._step = vectors.chunks[0] if vectors.chunks else 1
             return vectors.shape, vectors.dtype
 

@@ -16,11 +16,15 @@ BLOCK = 1 << 16
 
 
 class Rows(Protocol):
-    """Vectors that are read from front to back: a file's ``Source``, or :class:`ArrayRows`."""
+    """Vectors that are read from front to back: a file's ``Source``, or :class:`ArrayRows`.
+
+    ``metric`` is how they compare, as their file says: ``cosine``, ``dot``, ``l2`` or nothing.
+    """
 
     name: str
     rows: int
     dim: int
+    metric: str
 
     @property
     def ids(self) -> Ids | None:
@@ -31,7 +35,7 @@ class Rows(Protocol):
         """Lines about where ids were found."""
 
     def vectors(
-        self, size: int = ..., first: int = ..., last: int | None = ...
+        self, size: int = ..., first: int = ..., last: int | None = ..., *, finite: bool = ...
     ) -> Iterator[Floats]:
         """Vectors of the rows ``first`` ... ``last - 1`` in order, ``[k, dim]`` float32 each."""
 
@@ -43,6 +47,7 @@ class ArrayRows:
     """An array of vectors, memory-mapped or not, as a file's source; a BenchError refuses it."""
 
     told: list[str] = []  # noqa: RUF012
+    metric = ""
 
     def __init__(self, name: str, vectors: Any, ids: Any = None) -> None:
         """Take vectors ``[n, dim]`` and their ids ``[n]``; numbers are looked at when read."""
@@ -59,12 +64,13 @@ class ArrayRows:
             require_unique(self.ids)
 
     def vectors(
-        self, size: int = BLOCK, first: int = 0, last: int | None = None
+        self, size: int = BLOCK, first: int = 0, last: int | None = None, *, finite: bool = True
     ) -> Iterator[Floats]:
         """Vectors of some rows in order."""
         last = self.rows if last is None else last
         for a in range(first, last, size):
-            yield as_vectors(self.name, self.array[a : min(a + size, last)])
+            some = self.array[a : min(a + size, last)]
+            yield as_vectors(self.name, some) if finite else np.asarray(some, np.float32)
 
     def row(self, number: int) -> str:
         """A row's number."""
@@ -76,12 +82,12 @@ def require_directions(
 ) -> None:
     """Raise a BenchError that names the first row that cannot be compared.
 
-    A cosine needs a direction, a distance numbers whose squares float32 holds.
+    A cosine needs a direction, products and distances numbers whose squares float32 holds.
 
     Args:
         source: Origin of the vectors.
         vectors: Some of its rows, ``[k, dim]``.
-        distance: ``cosine`` or ``l2``.
+        distance: ``cosine``, ``dot`` or ``l2``.
         numbers: Of these rows, ``[k]``; without, they follow each other from ``first`` on.
         first: Row of the first one.
     """
@@ -98,18 +104,19 @@ def require_directions(
         said = f"expected a direction, as cosine compares, got zeros in {row}"
     else:
         length = float(np.sqrt(squares[place]))
-        said = f"expected lengths of {SHORTEST:g} to {LONGEST:g} for l2, got {length:.3g} in {row}"
+        lengths = f"{SHORTEST:g} to {LONGEST:g} for {distance}"
+        said = f"expected lengths of {lengths}, got {length:.3g} in {row}"
     raise BenchError(f"{source.name}: vector: {said}")
 
 
-def gather(source: Rows, wanted: Ints) -> Floats:
+def gather(source: Rows, wanted: Ints, *, finite: bool = True) -> Floats:
     """Read some rows of a source, in the order wanted, ``[k, dim]``, in one pass."""
     out, order = np.empty((len(wanted), source.dim), np.float32), np.argsort(wanted)
     ordered = wanted[order]
     if not len(wanted):
         return out
     start, last = int(ordered[0]), int(ordered[-1]) + 1
-    for vectors in source.vectors(BLOCK, start, last):
+    for vectors in source.vectors(BLOCK, start, last, finite=finite):
         a, b = np.searchsorted(ordered, [start, start + len(vectors)])
         out[order[a:b]] = vectors[ordered[a:b] - start]
         start += len(vectors)

@@ -32,7 +32,7 @@ Shape = tuple[int, ...]
 def files_of(path: Path, *, has_sidecar: bool = True) -> list[Path]:
     """A file of vectors and the ids beside it, or a folder and all that is in it."""
     if path.is_dir():
-        return [path, *path.iterdir()]
+        return [path, *path.rglob("*")]
     beside = sidecar(path)
     return [path, beside] if has_sidecar and beside.exists() else [path]
 
@@ -52,6 +52,7 @@ class Source(ABC):
         rows: Number of vectors, at least 1.
         dim: Numbers of each.
         dtype: As they are stored.
+        metric: How they compare, ``cosine``, ``dot`` or ``l2``, if the file says so.
         part: Their array or column, where the file has several.
         id_column: That of ids, as the user names it; empty where they are looked for.
     """
@@ -60,6 +61,7 @@ class Source(ABC):
     has_sidecar: ClassVar[bool] = False
     has_columns: ClassVar[bool] = False
     has_bytes: ClassVar[bool] = False
+    metric: str = ""
     rows: int
     dim: int
     dtype: np.dtype[Any]
@@ -134,11 +136,12 @@ class Source(ABC):
         return ids
 
     def vectors(
-        self, size: int = BATCH, first: int = 0, last: int | None = None
+        self, size: int = BATCH, first: int = 0, last: int | None = None, *, finite: bool = True
     ) -> Iterator[Floats]:
         """Vectors of the rows ``first`` ... ``last - 1`` in order, ``[k, dim]``, ``k <= size``.
 
-        Memory holds one batch of vectors, whatever the number of rows.
+        Memory holds one batch of vectors, whatever the number of rows. Numbers that are NaN or
+        infinite are refused if ``finite``.
 
         Raises:
             BenchError: If a number is NaN or infinite, also as float32, or a row cannot be read.
@@ -154,7 +157,8 @@ class Source(ABC):
                 stored = stored[: last - start]
             with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
                 vectors = stored.astype(np.float32, copy=False)
-            self._require_finite(vectors, start)
+            if finite:
+                self._require_finite(vectors, start)
             yield vectors
             start += len(vectors)
         if start != last:

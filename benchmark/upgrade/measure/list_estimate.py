@@ -59,7 +59,7 @@ class PartlyEmbedded:
         gallery: Stored and new vectors.
         relevant: The counted pairs, and those left out.
         sample: Items in memory, those of all counted pairs among them.
-        distance: ``cosine`` or ``l2``.
+        distance: ``cosine``, ``dot`` or ``l2``.
         relevant_rows: Rows of the gallery that are relevant to any query, ascending.
         seed: Of all draws.
         threads: CPU threads of searches; no result depends on it.

@@ -111,7 +111,7 @@ class ScoreModel:
             items: The sample.
             left_out: Queries and rows of the gallery that belong together, being relevant or
                 excluded: they stand against no relevant item.
-            distance: ``cosine`` or ``l2``.
+            distance: ``cosine``, ``dot`` or ``l2``.
             rng: Draws folds and groups.
         """
         self.queries, self.distance, self.items = queries, distance, items

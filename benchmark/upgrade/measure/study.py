@@ -12,6 +12,7 @@ import torch
 
 from benchmark.contract.arrays import apply
 from benchmark.contract.interpolation import SHARES, Between, best_share, turn
+from benchmark.metrics.catalog import describe
 from benchmark.metrics.kept_share import Scored, measured
 from benchmark.models.parts import Affine
 from benchmark.ranking.arrays import Floats, Ints
@@ -33,9 +34,16 @@ from benchmark.upgrade.measure.windows import Window
 from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass, unit
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.qrels import RelevantPairs
-from benchmark.upgrade.read.request import Tell
+from benchmark.upgrade.read.request import Interim, Tell
 from benchmark.upgrade.search.lists import ResultList, possible_ranks, threads_of
-from benchmark.upgrade.search.strategies import REEMBED, Strategy, StrategyPlan, make_plan
+from benchmark.upgrade.search.strategies import (
+    KEEP,
+    REEMBED,
+    Strategy,
+    StrategyPlan,
+    make_plan,
+    map_list,
+)
 
 MAIN = {"qrels": "ndcg_at_10", "labels": "map", "agreement": AGREEMENT}
 """The metric that decides, by the criterion."""
@@ -168,7 +176,13 @@ def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: T
     distance, old_queries = inputs.distance, inputs.old_queries
     relevant = inputs.pairs(sample.rows[sample.held])
     pairs = sample.old[sample.fitted], sample.new[sample.fitted]
-    fits, refused = map_fits.fit_all(labels, *pairs, distance, inputs.request.seed, tell)
+    quick = [label for label in labels if label in map_fits.QUICK]
+    trained = [label for label in labels if label not in quick]
+    fits, refused = map_fits.fit_all(quick, *pairs, distance, inputs.request.seed, tell)
+    if trained and fits:
+        tell(_interim(inputs, fits, sample, relevant))
+    more, others = map_fits.fit_all(trained, *pairs, distance, inputs.request.seed, tell)
+    fits, refused = fits + more, refused | others
     best = _closest(fits, sample)
     tell("choosing between queries")
     between: dict[str, Floats] = {}
@@ -181,6 +195,28 @@ def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: T
     plan = make_plan(inputs.gallery, inputs.queries, old_queries, between, fits, best)
     plan.left_out.update(refused)
     return Fold(sample, relevant, plan, fits, best, shares)
+
+
+def _interim(
+    inputs: Inputs, fits: Sequence[FittedMap], sample: EmbeddedSample, relevant: RelevantPairs
+) -> Interim:
+    """Scores of maps that are fitted, while others are trained, on held-out items."""
+    lists = {REEMBED: ResultList(inputs.queries, lambda block: block.new)}
+    if inputs.old_queries is not None:
+        lists[KEEP] = ResultList(inputs.old_queries, lambda block: block.old)
+    lists |= {each.label: map_list(each, inputs.queries) for each in fits}
+    plan = StrategyPlan.of_lists(lists)
+    found = evaluate(
+        sample.blocks, relevant, sample.known, plan, inputs.distance, keep_nearest=True
+    )
+    metric = MAIN[inputs.criterion]
+    values = found.agreement(REEMBED) if metric == AGREEMENT else {
+        name: scores[metric] for name, scores in found.scores.items()
+    }  # fmt: skip
+    means = sorted(((v.mean(), name) for name, v in values.items()), reverse=True)
+    shown = ", ".join(f"{name} {100 * mean:.1f}" for mean, name in means)
+    held = int(sample.held.sum())
+    return Interim(f"so far, {describe(metric).label} among {held:,} held-out items: {shown}")
 
 
 def _on_sample(fold: Fold, distance: str) -> Evaluated:

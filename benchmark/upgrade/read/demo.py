@@ -24,5 +24,4 @@ def demo_arguments() -> dict[str, Any]:
         **{name: arrays[name] for name in INPUTS},
         "labels": (arrays["query_labels"], arrays["gallery_labels"]),
         "ids": {**ids, "old_queries": ids["queries"]},
-        "maps": "quick",
     }

@@ -130,7 +130,7 @@ class Gallery:
         stored: Vectors of the old model.
         new: Those of the new one.
         embedded: Rows with a new vector, ascending, ``[s]``.
-        distance: ``cosine`` or ``l2``.
+        distance: ``cosine``, ``dot`` or ``l2``.
         cluster: Reads parts of the gallery on several machines; None: this process reads it.
     """
 

@@ -61,8 +61,8 @@ class Inputs:
 
     @property
     def distance(self) -> str:
-        """``cosine`` or ``l2``."""
-        return self.request.distance
+        """``cosine``, ``dot`` or ``l2``."""
+        return self.gallery.distance
 
     def pairs(self, held: Ints) -> RelevantPairs:
         """Pairs of queries and relevant items; those count whose item is one of ``held`` rows.
@@ -100,6 +100,7 @@ def read_inputs(request: UpgradeRequest, cluster: Cluster | None = None) -> Inpu
     )
     old_queries = more[0] if more else None
     _require_dims((queries, new), (old_queries, old))
+    distance = request.distance or old.metric or "cosine"
     joined = join(new, old)  # the sample's order
     if len(joined.left) < LEAST:
         raise BenchError(
@@ -108,14 +109,20 @@ def read_inputs(request: UpgradeRequest, cluster: Cluster | None = None) -> Inpu
         )
     order = np.argsort(joined.right, kind="stable")
     gallery = Gallery(
-        old, Rearranged(new, joined.left[order]), joined.right[order], request.distance, cluster
+        old, Rearranged(new, joined.left[order]), joined.right[order], distance, cluster
     )
     gallery_ids = np.arange(old.rows) if old.ids is None else old.ids
     query_ids = np.arange(queries.rows) if queries.ids is None else queries.ids
-    vectors, old_vectors = _joined_queries(queries, old_queries, request.distance)
+    vectors, old_vectors = _joined_queries(queries, old_queries, distance)
     qrels, criterion = request_qrels(request, query_ids, gallery_ids)
     samples, has_partners = _surveyed(gallery, qrels, criterion, request.seed)
     told = [line for each in (old, new, queries, *more) for line in each.told]
+    if old.metric and old.metric != distance:
+        told.append(
+            f"Warning: {old.name} says that its vectors compare by {old.metric}, not {distance}"
+        )
+    elif old.metric and request.distance is None:
+        told.append(f"vectors compare by {distance}, as {old.name} says")
     if any(joined.missing) or not joined.in_step:
         told.append(str(joined))
     if not has_partners:

@@ -4,10 +4,10 @@ It imports nothing heavy: the command builds its options from it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from benchmark.errors import BenchError, unknown
 from benchmark.metrics.cost_model import Assumptions
@@ -16,11 +16,20 @@ INPUTS = ("old_gallery", "new_gallery", "queries", "old_queries")
 """Fields that are vectors."""
 WANTED = 0.9
 """Share of the upgrade that a strategy must keep."""
+WORTHWHILE = 0.02
+"""Least upgrade that is worth any work, as a difference of scores."""
 Tell = Callable[[str], None]
+"""Called with what is done next, or, as an :class:`Interim`, with what has been found."""
 File = Path | None
-Distance = Literal["cosine", "l2"]
+Distance = Literal["cosine", "dot", "l2"]
 Index = Literal["hnsw", "ivf"]
 Engine = Literal["local", "ray"]
+
+
+class Interim(str):
+    """A line of results that are there before the report is."""
+
+    __slots__ = ()
 
 
 class Constraint(NamedTuple):
@@ -132,7 +141,14 @@ class UpgradeRequest:
         "The item of a query's id is the query itself: leave it out.", bool,
         ("--queries-are-items",),
     )] = False
-    distance: Annotated[Distance, Help("How vectors compare.", Distance)] = "cosine"
+    distance: Annotated[Distance | None, Help(
+        "How vectors compare: by default as the stored vectors' file says, else `cosine`.",
+        Distance | None,
+    )] = None
+    threshold: Annotated[Sequence[float], Help(
+        "Today's cut-off of scores, by l2 a largest distance: which one keeps the share of "
+        "accepted pairs, or of false ones? Repeatable.", list[float] | None,
+    )] = ()
     items: Annotated[int | None, Help(
         "Items of the deployment; else those of the gallery.", int | None, more={"min": 1}
     )] = None
@@ -142,6 +158,7 @@ class UpgradeRequest:
     price: Annotated[
         float, Help("Money for an hour of the machine that embeds them.", float)
     ] = Assumptions.price
+    currency: Annotated[str, Help("Sign of the money, put before it.", str)] = "$"
     old_model: Annotated[bool, _ability("old_model", "--old-model", "--no-old-model")] = True
     sources: Annotated[bool, _ability("sources", "--sources", "--no-sources")] = True
     index: Annotated[bool, _ability("index", "--rewrite", "--no-rewrite")] = True
@@ -152,9 +169,13 @@ class UpgradeRequest:
     wanted: Annotated[
         float, Help("Share of the upgrade that a strategy must keep to be taken.", float)
     ] = WANTED
+    worthwhile: Annotated[float, Help(
+        "Least upgrade worth any work, in points of the score in percent.", float
+    )] = 100 * WORTHWHILE
     maps: Annotated[str | Iterable[str], Help(
-        "`all`, `quick` (closed form), or methods, with commas: `linear,procrustes:query`.", str
-    )] = "all"
+        "`quick` (closed form), `all` (trained ones after them, which takes longer), or methods, "
+        "with commas: `linear,procrustes:query`.", str
+    )] = "quick"
     approximate: Annotated[Index | None, Help(
         "Evaluate strategies behind an approximate index of faiss, too.", Index | None, ("--index",)
     )] = None
@@ -165,22 +186,34 @@ class UpgradeRequest:
     # fmt: on
 
     def __post_init__(self) -> None:
-        if not 0 < self.wanted <= 1:
-            raise BenchError(f"wanted: expected a share in (0, 1], got {self.wanted:g}")
-        for name in ("throughput", "price", "items"):
-            number = getattr(self, name)
-            if number is None:
-                continue
-            if not math.isfinite(number) or number < 0 or (name != "price" and not number):
-                raise BenchError(f"{name}: expected a finite number above 0, got {number:g}")
-        if self.engine not in ("local", "ray"):
-            raise unknown("engine", self.engine, ("local", "ray"))
+        self._check_numbers()
+        for name, known in (("distance", Distance), ("engine", Engine)):
+            value = getattr(self, name)
+            if value is not None and value not in get_args(known):
+                raise unknown(name, str(value), get_args(known))
+        if not (self.currency.isprintable() and len(self.currency) <= 8):
+            raise BenchError(f"currency: expected up to 8 letters, got {self.currency[:20]!r}")
         for name in ("ids", "id_column", "vector_column"):
             given = getattr(self, name)
             if isinstance(given, Mapping) and (others := given.keys() - set(INPUTS)):
                 raise BenchError(f"{name}: expected names of arguments, got {min(others):.60}")
         if self.qrels is not None and self.labels is not None:
             raise BenchError("qrels, labels: expected one of them, got both")
+
+    def _check_numbers(self) -> None:
+        if not 0 < self.wanted <= 1:
+            raise BenchError(f"wanted: expected a share in (0, 1], got {self.wanted:g}")
+        if not (math.isfinite(self.worthwhile) and 0 <= self.worthwhile < 100):
+            raise BenchError(f"worthwhile: expected points from 0 to 100, got {self.worthwhile:g}")
+        for name in ("throughput", "price", "items"):
+            number = getattr(self, name)
+            if number is None:
+                continue
+            if not math.isfinite(number) or number < 0 or (name != "price" and not number):
+                raise BenchError(f"{name}: expected a finite number above 0, got {number:g}")
+        for number in self.threshold or ():
+            if not math.isfinite(number):
+                raise BenchError(f"threshold: expected a finite number, got {number:g}")
 
     @property
     def constraints(self) -> Constraints:

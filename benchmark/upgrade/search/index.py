@@ -60,7 +60,7 @@ class ApproximateIndex(ABC):
 
     Attributes:
         settings: As it was built with.
-        distance: ``cosine`` or ``l2``.
+        distance: ``cosine``, ``dot`` or ``l2``.
         seconds: Time that building took.
     """
 

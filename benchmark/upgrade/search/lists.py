@@ -58,7 +58,7 @@ class ListsSearch:
             relevant: Pairs to rank, and to leave out.
             known: True vectors of items, those of all counted pairs among them.
             lists: By name.
-            distance: ``cosine`` or ``l2``.
+            distance: ``cosine``, ``dot`` or ``l2``.
             threads: CPU threads; no result depends on it.
             new_only: Search the items alone that have a new vector.
         """

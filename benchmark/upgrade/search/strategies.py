@@ -29,9 +29,8 @@ class Strategy:
             one.
         effort: 0: one model run a query and no item is embedded; 1: two runs a query; 2: items are
             embedded while a query waits; 3: every item is embedded.
-        runs: Model runs a query, one after the other, with the items embedded meanwhile.
-        rebuild: The index is built anew.
-        way_back: The old index is there afterwards, so one can return to it at once.
+        runs: Model runs a query, beside those on items that are embedded meanwhile.
+        rebuild: The index is built anew, beside the old one, which serves until then.
         fitted: The map it uses.
         stores: Indexes kept: of ``old``, ``new``, ``short`` vectors.
     """
@@ -43,7 +42,6 @@ class Strategy:
     effort: int = 0
     runs: int = 1
     rebuild: bool = False
-    way_back: bool = True
     merge: TwoLists | None = None
     fitted: FittedMap | None = None
     stores: tuple[str, ...] = ("old",)
@@ -64,7 +62,7 @@ class Strategy:
         return cls(
             name, title, frozenset(need for need, holds in facts.items() if holds), uses,
             3 if every else 2 if waits else int(method.model_runs > 1),
-            method.model_runs + method.new_embeddings, converts or beside, beside or not converts,
+            method.model_runs, converts or beside,
             stores=("old", "new") if beside else ("new",) if converts else ("old",), **more,
         )  # fmt: skip
 
@@ -143,7 +141,7 @@ def make_plan(
     _add_merged(plan, best)
     again = Strategy(
         REEMBED, "embed everything again", frozenset({"sources", "index"}), ("new",), effort=3,
-        rebuild=True, way_back=False, stores=("new",),
+        rebuild=True, stores=("new",),
     )  # fmt: skip
     plan.add(again)
     if d_new > d_old:

@@ -1,5 +1,6 @@
 """The report as one HTML file: nothing is loaded from anywhere, and every text is escaped."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from benchmark.errors import printable
 from benchmark.upgrade.decide import verdict
 from benchmark.upgrade.read.request import CONSTRAINTS
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
-from benchmark.upgrade.show import wording
+from benchmark.upgrade.show import tables, wording
 from benchmark.upgrade.show.tables import ordered
 
 Document = Mapping[str, Any]
@@ -49,10 +50,12 @@ class LineChart:
 
 def render(document: Document) -> str:
     """The page."""
+    rows = _rows(document)
     return str(_template().render(
-        d=document, w=wording, rows=_rows(document), curves=_curves(document),
+        d=document, w=wording, rows=rows, curves=_curves(document),
         constraints=CONSTRAINTS, tiles=_tiles(document), rule=verdict.rule(),
-        metric=wording.label(document),
+        parts=tables, histograms=_histograms(document), metric=wording.label(document),
+        heads=list(rows[0]["cells"]),
     ))  # fmt: skip
 
 
@@ -81,10 +84,29 @@ def _rows(document: Document) -> list[dict[str, Any]]:
         {
             "s": s, "at": scale(s["score"]["value"]), "span": tuple(map(scale, _span(s["score"]))),
             "bounds": bounds, "chosen": s["name"] == document["verdict"]["strategy"],
-            "next": s["name"] == document["verdict"]["runner_up"],
+            "next": s["name"] == document["verdict"]["runner_up"], "cells": _cells(document, s),
         }
         for s in strategies
     ]  # fmt: skip
+
+
+def _cells(document: Document, s: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Heading -> text and small print of a strategy's row."""
+    cost, around = s["cost"], wording.around(s["score"])
+    waiting = f"+ {cost['embedded']} items" if cost["embedded"] else ""
+    return {
+        wording.label(document): (
+            wording.score(s["score"]), f"({around})" + " est." * s["estimated"]
+        ),
+        f"of {document['verdict']['share_of']}": (wording.kept(s["kept"], whole=True), ""),
+        "fixed / broken": ("-" if s["fixed"] is None else f"{s['fixed']} / {s['broken']}", ""),
+        "time": (wording.hours(cost["hours"]), ""),
+        "money": (wording.money(cost["money"], document), ""),
+        "a query": (f"{cost['runs']} model{'s' * (cost['runs'] > 1)}", waiting),
+        "per 1,000 queries": (wording.money(cost["money_per_1000_queries"], document), ""),
+        "vectors": (wording.size(cost["index_bytes"]), ""),
+        "index": ("anew" if cost["rebuild"] else "stays", ""),
+    }  # fmt: skip
 
 
 def _tiles(document: Document) -> list[tuple[str, str]]:
@@ -97,14 +119,13 @@ def _tiles(document: Document) -> list[tuple[str, str]]:
     of = f"of {document['verdict']['share_of']} kept"
     if name == KEEP:
         share, of = wording.score(chosen["score"]), f"{wording.label(document)}, as now"
-    spent = [(c["cost"]["hours"], c["cost"]["money"]) for c in (chosen, again)]
-    tiles = [(share, of)]
-    for value, shown, what in (
-        (0, wording.hours, "to get there"), (1, wording.money, "in money"),
-    ):  # fmt: skip
-        mine, its = spent[0][value], spent[1][value]
-        instead = "" if name == REEMBED else f", instead of {shown(its)}"
-        tiles.append((shown(mine), what + instead))
+    tiles, cost, its = [(share, of)], chosen["cost"], again["cost"]
+    spent = [wording.money(each["money"], document) for each in (cost, its)]
+    for mine, other, what in (
+        (wording.hours(cost["hours"]), wording.hours(its["hours"]), "to get there"),
+        (*spent, "once"),
+    ):
+        tiles.append((mine, what + ("" if name == REEMBED else f", instead of {other}")))
     return tiles
 
 
@@ -129,6 +150,28 @@ def _curves(document: Document) -> list[LineChart]:
         title = f"{label} while backfilling, {held}"
         curves.append(_curve(title, "of the gallery embedded again", ticks, lines, []))
     return curves
+
+
+def _histograms(document: Document) -> list[LineChart]:
+    """Scores of pairs, of the old model and of what is recommended or embeds again."""
+    found = document["thresholds"]
+    if found is None:
+        return []
+    name = document["verdict"]["strategy"]
+    second = name if name in found["histograms"] and name != KEEP else REEMBED
+    charts = []
+    for each in (KEEP, second):
+        shape = found["histograms"][each]
+        middles = [(a + b) / 2 for a, b in itertools.pairwise(shape["ends"])]
+        lines = [
+            (label, [(x, y, y, y) for x, y in zip(middles, shape[key], strict=True)])
+            for label, key in (("other pairs", "other"), ("belong together", "true"))
+            if any(shape[key])
+        ]
+        ends = (shape["ends"][0], shape["ends"][-1])
+        ticks = [(x, f"{x:.2f}") for x in (ends[0], sum(ends) / 2, ends[1])]
+        charts.append(_curve(f"Scores, {each}: percent of pairs", "score", ticks, lines, []))
+    return charts
 
 
 def _curve(

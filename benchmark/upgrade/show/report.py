@@ -1,6 +1,6 @@
 """The results of a study as one document: for JSON, the terminal and the page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +15,10 @@ from benchmark.errors import BenchError
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.kept_share import difference, mean
 from benchmark.upgrade.decide.costs import cost_of
-from benchmark.upgrade.decide.verdict import Decision, Evidence
-from benchmark.upgrade.measure.backfill_progress import BackfillProgress
-from benchmark.upgrade.measure.behind_index import BehindIndex
+from benchmark.upgrade.decide.verdict import Decision, Evidence, serving
 from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, Values
-from benchmark.upgrade.measure.pairs_curve import PairsCurve
 from benchmark.upgrade.measure.study import StrategyOutcome, Study
+from benchmark.upgrade.read.health import Finding
 from benchmark.upgrade.read.inputs import shown_id
 from benchmark.upgrade.read.request import CONSTRAINTS, missing
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
@@ -67,8 +65,8 @@ class UpgradeReport:
 
 
 def make_document(
-    study: Study, evidence: Evidence, decision: Decision, curve: PairsCurve | None,
-    backfilling: Sequence[BackfillProgress], index: BehindIndex | None = None,
+    study: Study, evidence: Evidence, decision: Decision, findings: Sequence[Finding],
+    sections: Mapping[str, Any],
 ) -> Document:  # fmt: skip
     """Gather everything that a report shows."""
     request = study.inputs.request
@@ -86,24 +84,31 @@ def make_document(
         "date": datetime.now(UTC).date().isoformat(),
         "metric": study.metric,
         "inputs": _inputs(study),
+        "vectors": [each.document() for each in findings],
         "constraints": asdict(request.constraints),
         "assumed": {
             "items": int(assumed.items), "throughput": assumed.throughput, "price": assumed.price,
-            "number_bytes": assumed.number_bytes,
+            "number_bytes": assumed.number_bytes, "currency": request.currency,
         },
         "wanted": request.wanted,
+        "worthwhile": evidence.least,
         "verdict": {
             "strategy": decision.name, "reason": decision.reason, "share_of": evidence.what,
-            "runner_up": decision.runner_up,
+            "decided": decision.decided, "runner_up": decision.runner_up,
+            "meanwhile": serving(evidence, request.constraints),
             "changes": [{"if": words, "strategy": name} for words, name in decision.changes],
         },
         "strategies": strategies,
         "left_out": left_out,
-        "pairs": None if curve is None else curve.document(),
-        "backfilling": [each.document() for each in backfilling],
-        "index": None if index is None else index.document(),
+        **{name: _section(each) for name, each in sections.items()},
         "worst": _worst(study, decision),
     }  # fmt: skip
+
+
+def _section(found: Any) -> Any:
+    if isinstance(found, list):
+        return [each.document() for each in found]
+    return None if found is None else found.document()
 
 
 def _inputs(study: Study) -> Document:

@@ -4,20 +4,32 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
 from benchmark.upgrade.show import wording
 
+AGREEMENT = "agreement_at_10"
+FEW = 8
+"""Rows of the short table of strategies."""
 _YES_NO = {True: "yes", False: "no"}
 
 
-def tables(document: Mapping[str, Any]) -> list[TextTable]:
-    """The verdict, strategies with their scores and costs, backfilling, what is left out."""
-    out = [_verdict(document), _scores(document), _costs(document)]
-    if document["metric"] != "agreement_at_10":
-        out.insert(2, _metrics(document))
+def tables(document: Mapping[str, Any], *, every: bool = False) -> list[TextTable]:
+    """The verdict and the strategies that matter; all strategies and tables, if ``every``."""
+    out = [_verdict(document, every=every), _scores(document, every=every)]
+    if document["thresholds"] is not None:
+        out.append(thresholds(document))
+    if not every:
+        return out
+    out.append(_costs(document))
+    if document["metric"] != AGREEMENT:
+        out.append(_metrics(document))
     if document["backfilling"]:
         out.append(_backfilling(document))
     if document["index"] is not None:
         out.append(_index(document))
+    words = ((each["of"], "look: " * each["odd"] + each["words"]) for each in document["vectors"])
+    heads = ("vectors", "a random part of them")
+    out.append(simple_table("The vectors", "vectors", heads, (), list(words)))
     if document["left_out"]:
         lines = [(name, why) for name, why in document["left_out"].items()]
         out.append(simple_table("Left out", "left-out", ("strategy", "because"), (), lines))
@@ -29,50 +41,75 @@ def ordered(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return sorted(document["strategies"], key=lambda s: -s["score"]["value"])
 
 
-def _verdict(document: Mapping[str, Any]) -> TextTable:
-    lines = [("", text) for text in wording.summary(document)]
-    lines += [("cost" * (not i), text) for i, text in enumerate(wording.costs(document))]
-    runner_up = document["verdict"]["runner_up"]
-    if runner_up:
-        lines.append(("next", runner_up))
-    lines += [("unless" * (not i), text) for i, text in enumerate(wording.changes(document))]
-    if pairs := wording.pairs(document):
-        lines.append(("pairs", pairs))
+def few(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Strategies that matter: what is recommended, bounds, what comes next, the best of others."""
+    verdict = document["verdict"]
+    first = (verdict["strategy"], KEEP, REEMBED, verdict["runner_up"])
+    found = ordered(document)
+    rest = sorted(found, key=lambda s: (s["name"] not in first, bool(s["missing"])))
+    names = {s["name"] for s in rest[:FEW]}
+    return [s for s in found if s["name"] in names]
+
+
+def _verdict(document: Mapping[str, Any], *, every: bool) -> TextTable:
+    lines = []
+    for head, found in (
+        ("why", wording.reasons(document)), ("cost", wording.costs(document)),
+        ("risk", wording.risks(document)), ("unless", wording.changes(document)),
+        ("pairs", [wording.pairs(document)] if document["pairs"] else []),
+    ):  # fmt: skip
+        lines += [(head * (not i), text) for i, text in enumerate(found)]
     return simple_table(
         "What to do",
         "verdict",
         ("take", wording.headline(document)),
         (),
         lines,
-        notes=tuple(wording.basis(document)),
+        notes=tuple(wording.basis(document) if every else wording.told(document)),
     )
 
 
-def _scores(document: Mapping[str, Any]) -> TextTable:
-    chosen = document["verdict"]["strategy"]
-    lines = []
-    for each in ordered(document):
-        shown = TextCell(
-            wording.score(each["score"]), wording.around(each["score"]), each["name"] == chosen
-        )
-        broken, fixed = (
-            TextCell("-" if each[key] is None else f"{each[key]:,}") for key in ("broken", "fixed")
-        )
-        agreement = each["metrics"].get("agreement_at_10")
+def _scores(document: Mapping[str, Any], *, every: bool) -> TextTable:
+    chosen, lines = document["verdict"]["strategy"], []
+    strategies = ordered(document) if every else few(document)
+    for each in strategies:
+        cost, score = each["cost"], wording.score(each["score"]) + " est." * each["estimated"]
+        name = each["name"] + " (no)" * bool(each["missing"])
         lines.append([
-            TextCell(each["name"]), shown, TextCell("est." if each["estimated"] else ""),
-            TextCell(wording.kept(each["kept"], whole=True)), broken, fixed,
-            TextCell("-" if agreement is None else wording.score(agreement)),
-            TextCell("no" if each["missing"] else "yes"),
+            name, TextCell(score, best=each["name"] == chosen),
+            wording.around(each["score"]), wording.kept(each["kept"], whole=True),
+            "-" if each["broken"] is None else f"{each['fixed']:,} / {each['broken']:,}",
+            wording.hours(cost["hours"]), wording.money(cost["money"], document),
         ])  # fmt: skip
     metric = wording.label(document)
     heads: list[str | TextColumn] = [
-        metric, "", f"of {document['verdict']['share_of']}", "broken", "fixed", "agree@10",
-        "possible",
+        metric, "95 %", f"of {document['verdict']['share_of']}", "fixed / broken", "time", "money",
     ]  # fmt: skip
+    notes = ["* is what is recommended; (no) is what the constraints do not allow."]
+    if others := len(document["strategies"]) - len(lines):
+        notes.append(f"{others} strategies more, all metrics, costs and what was left out: --all.")
+    return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
+
+
+def thresholds(document: Mapping[str, Any]) -> TextTable:
+    """New cut-offs of the strategies that matter."""
+    names, lines = {s["name"] for s in few(document)}, []
+    for each in document["thresholds"]["cutoffs"]:
+        if each["strategy"] not in names or each["strategy"] == KEEP:
+            continue
+        new, after = each["new"], each["true_after"]
+        true = wording.DASH
+        if after is not None:
+            true = f"{wording.score({'value': each['true_before']})} to {wording.score(after)} %"
+        lines.append([
+            each["strategy"], each["rule"], f"{each['old']:g}",
+            f"{new['value']:.3f} ({new['low']:.3f} to {new['high']:.3f})",
+            f"{100 * each['rate']:.3g} %", true,
+        ])  # fmt: skip
+    heads = ["today's", "new (95 %)", "accepts", "true pairs, then"]
     return simple_table(
-        f"Strategies, {metric} with 95 % intervals", "strategies", ("strategy",), heads, lines,
-        notes=("* is what is recommended.",),
+        "Cut-offs", "thresholds", ("strategy", "keeps the"), heads, lines,
+        notes=tuple(wording.thresholds(document)), compact=True,
     )  # fmt: skip
 
 
@@ -80,8 +117,9 @@ def _metrics(document: Mapping[str, Any]) -> TextTable:
     strategies = ordered(document)
     keys = list(strategies[0]["metrics"])
     lines = [[s["name"], *(wording.score(s["metrics"][key]) for key in keys)] for s in strategies]
-    heads = [wording.metric_label(key) for key in keys]
-    return simple_table("All metrics", "metrics", ("strategy",), heads, lines)
+    heads = [wording.metric_label(key) + "*" * (key == AGREEMENT) for key in keys]
+    held = f"* among {document['inputs']['held']:,} held-out items, others in the whole gallery."
+    return simple_table("All metrics", "metrics", ("strategy",), heads, lines, notes=(held,))
 
 
 def _costs(document: Mapping[str, Any]) -> TextTable:
@@ -89,19 +127,17 @@ def _costs(document: Mapping[str, Any]) -> TextTable:
     for each in ordered(document):
         cost = each["cost"]
         lines.append([
-            each["name"], each["title"], wording.hours(cost["hours"]), wording.money(cost["money"]),
-            wording.size(cost["index_bytes"]), f"{cost['runs']} x", _YES_NO[cost["rebuild"]],
-            _YES_NO[cost["way_back"]],
+            each["name"], each["title"], wording.size(cost["index_bytes"]), str(cost["runs"]),
+            str(cost["embedded"]), wording.money(cost["money_per_1000_queries"], document),
+            _YES_NO[cost["rebuild"]],
         ])  # fmt: skip
-    assumed = document["assumed"]
-    heads = ["time", "money", "vectors", "runs", "rebuild", "way back"]
-    note = (
-        f"{assumed['items']:,} items, {assumed['throughput']:g} embedded a second, an hour of the "
-        f"machine for {assumed['price']:g} in money; conversions as fast as on this machine. "
-        "Runs are of models, for a query, items that are embedded meanwhile among them."
+    heads = ["vectors", "models", "items", "1,000 queries", "rebuild"]
+    notes = (
+        wording.assumed(document),
+        "Models run, and items are embedded, for each query; money for these items.",
     )
     return simple_table(
-        "Costs", "costs", ("strategy", "what is done"), heads, lines, notes=(note,), compact=True
+        "Costs", "costs", ("strategy", "what is done"), heads, lines, notes=notes, compact=True
     )
 
 
@@ -112,7 +148,7 @@ def _index(document: Mapping[str, Any]) -> TextTable:
         lines.append([
             each["strategy"], each["index"], wording.score(each["found"]),
             wording.score(each["exact"]), wording.score(each["score"]),
-            TextCell(wording.score(each["lost"]), wording.around(each["lost"])),
+            f"{wording.score(each['lost'])} ({wording.around(each['lost'])})",
             wording.hours(seconds / 3600) if seconds else "-",
         ])  # fmt: skip
     metric = wording.label(document)

@@ -7,8 +7,11 @@ from benchmark.report import numbers
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
 Document = Mapping[str, Any]
+DASH = numbers.DASH
 
 
+_LARGER = 10
+"""Times the searched gallery from which on a deployment is another matter."""
 _HITS = {
     "qrels": "a relevant item is among the ten nearest, or no longer",
     "labels": "the nearest item is relevant, or no longer",
@@ -29,15 +32,25 @@ def percent(share: float) -> str:
 def kept(share: Mapping[str, float | None] | None, *, whole: bool = False) -> str:
     """The share of the upgrade that is kept, with its interval if ``whole``.
 
+    Shares beyond all of it and below none are said so: how far beyond is no share.
+
     Example:
         >>> kept({"value": 0.9, "low": 0.85, "high": None}, whole=True)
         '90 % (85 % or more)'
+        >>> kept({"value": 1.06, "low": 0.96, "high": 1.17}, whole=True)
+        '> 100 % (96 % or more)'
+        >>> kept({"value": -0.2, "low": -0.4, "high": -0.1}, whole=True)
+        '< 0 %'
     """
     if share is None or share["value"] is None:
         return numbers.DASH
-    text = percent(share["value"])
-    low, high = share["low"], share["high"]
-    if not whole or (low is None and high is None) or low == high == share["value"]:
+    value, low, high = share["value"], share["low"], share["high"]
+    text = "> 100 %" if value > 1.005 else "< 0 %" if value < -0.005 else percent(value)
+    if not whole or low == high == value:
+        return text
+    low = None if low is None or low < 0 else low
+    high = None if high is None or high > 1 else high
+    if (low is None and high is None) or (high or 0) < 0 or (low or 0) > 1:
         return text
     if low is None or high is None:
         end = f"{percent(low)} or more" if low is not None else f"at most {percent(high or 0)}"
@@ -51,8 +64,16 @@ def score(estimate: Mapping[str, float | None]) -> str:
 
 
 def around(estimate: Mapping[str, float | None]) -> str:
-    """The wider side of its interval."""
-    return numbers.spread(estimate["value"], estimate["low"], estimate["high"])
+    """The ends of its interval, in percent; nothing where one is missing.
+
+    Example:
+        >>> around({"value": 0.003, "low": 0.001, "high": 0.005})
+        '0.1 to 0.5'
+    """
+    if estimate["low"] is None or estimate["high"] is None:
+        return ""
+    ends = (numbers.number(estimate[key]).replace("-0.0", "0.0") for key in ("low", "high"))
+    return " to ".join(ends)
 
 
 def hours(value: float) -> str:
@@ -70,14 +91,19 @@ def hours(value: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 1 else "< 1 s" if seconds else "0"
 
 
-def money(value: float) -> str:
-    """Money, whole above a hundred.
+def money(value: float, document: Document) -> str:
+    """Money with its sign, whole above a hundred.
 
     Example:
-        >>> money(0), money(0.2), money(12345.6)
-        ('0', '0.20', '12,346')
+        >>> [money(x, {"assumed": {"currency": "$"}}) for x in (0, 0.001, 0.2, 12345.6)]
+        ['$0', '< $0.01', '$0.20', '$12,346']
     """
-    return "0" if not value else f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
+    sign = document["assumed"]["currency"]
+    if not value:
+        return f"{sign}0"
+    if value < 0.01:
+        return f"< {sign}0.01"
+    return f"{sign}{value:,.0f}" if value >= 100 else f"{sign}{value:,.2f}"
 
 
 def size(n_bytes: float) -> str:
@@ -109,26 +135,32 @@ def label(document: Document) -> str:
     return numbers.metric(document["metric"]).label
 
 
+def titled(document: Document, name: str) -> str:
+    """A strategy in words, with its name where that says more."""
+    title = str((of(document, name) or {"title": name})["title"])
+    return title if name in (KEEP, REEMBED) else f"{title} ({name})"
+
+
 def headline(document: Document) -> str:
     """The recommendation, in a line."""
-    name = document["verdict"]["strategy"]
-    chosen = None if name is None else of(document, name)
-    if chosen is None:
+    verdict = document["verdict"]
+    name = verdict["strategy"]
+    if name is None:
         return "Nothing can be done under these constraints"
-    title = str(chosen["title"])
-    named = "" if name in (KEEP, REEMBED) else f" ({name})"
-    return f"{title[0].upper()}{title[1:]}{named}"
+    title = titled(document, name)
+    title = f"{title[0].upper()}{title[1:]}"
+    return title if verdict["decided"] else f"Not decided: {title[0].lower()}{title[1:]} for now"
 
 
-def summary(document: Document) -> list[str]:
+def reasons(document: Document) -> list[str]:
     """The grounds of the verdict, a sentence each."""
-    verdict, inputs = document["verdict"], document["inputs"]
+    verdict = document["verdict"]
     old, new = of(document, KEEP), of(document, REEMBED)
     name = verdict["strategy"]
     chosen = None if name is None else of(document, name)
+    lines = [f"{verdict['reason'][0].upper()}{verdict['reason'][1:]}."]
     if chosen is None or new is None:
-        return []
-    lines = [f"Reason: {verdict['reason']}."]
+        return lines
     if name not in (KEEP, REEMBED):
         lines.append(f"It keeps {kept(chosen['kept'], whole=True)} of {verdict['share_of']}.")
     parts = [f"{score(new['score'])} with everything embedded again"]
@@ -137,10 +169,10 @@ def summary(document: Document) -> list[str]:
     if old:
         parts.insert(0, f"{score(old['score'])} with the old model")
     lines.append(f"{label(document)}: {', '.join(parts)}.")
-    if chosen["broken"] is not None and name != KEEP:
+    if (upgrade := new["to_keep"]) is not None:
         lines.append(
-            f"Of {inputs['judged_queries']:,} queries {chosen['fixed']:,} are fixed and "
-            f"{chosen['broken']:,} broken against the old model: {_HITS[inputs['judge']]}."
+            f"The upgrade: {numbers.number(upgrade['value'], signed=True)} points "
+            f"({around(upgrade)}); {100 * document['worthwhile']:g} are worthwhile."
         )
     return lines
 
@@ -155,11 +187,66 @@ def costs(document: Document) -> list[str]:
         if found is None:
             continue
         cost = found["cost"]
-        parts = [f"{hours(cost['hours'])} for {items}", f"{money(cost['money'])} in money"]
-        parts.append(f"{size(cost['index_bytes'])} of vectors")
+        parts = [f"{hours(cost['hours'])} of one machine", money(cost["money"], document)]
+        parts.append(f"{size(cost['index_bytes'])} of vectors for {items}")
         parts.append("the index is built anew" if cost["rebuild"] else "the index stays")
-        parts.append("the way back is open" if cost["way_back"] else "no way back")
+        parts.append(a_query(cost, document))
         lines.append(f"{each}: {', '.join(parts)}.")
+    chosen = None if name is None else of(document, name)
+    if chosen is not None and chosen["cost"]["rebuild"]:
+        lines.append(_meanwhile(document, chosen["cost"]))
+    return lines
+
+
+def a_query(cost: Mapping[str, Any], document: Document) -> str:
+    """The models that run on a query, and the items that are embedded while it waits."""
+    models = f"{cost['runs']} model run{'s' if cost['runs'] > 1 else ''} a query"
+    if not cost["embedded"]:
+        return models
+    spent = money(cost["money_per_1000_queries"], document)
+    return f"{models} and {cost['embedded']} items embedded ({spent} per 1,000 queries)"
+
+
+def _meanwhile(document: Document, cost: Mapping[str, Any]) -> str:
+    serves = document["verdict"]["meanwhile"]
+    if serves == KEEP:
+        line = "Until then the old model and index serve"
+    elif serves is not None:
+        line = f"Until then serves: {titled(document, serves)}"
+    else:
+        line = "Until then nothing serves that can be had"
+    if cost["old_bytes"]:
+        line += f"; they are the way back while {size(cost['old_bytes'])} are kept beside"
+        line = line if serves == KEEP else line.replace("they are", "the old index is")
+    return f"{line}."
+
+
+def risks(document: Document) -> list[str]:
+    """What can go wrong: queries that lose, what the answer hangs on, doubts about the inputs."""
+    verdict, inputs = document["verdict"], document["inputs"]
+    chosen = None if verdict["strategy"] is None else of(document, verdict["strategy"])
+    lines = [line for line in inputs["told"] if line.startswith("Warning: ")]
+    odd = (each for each in document["vectors"] if each["odd"])
+    lines += [f"Warning: {each['of']}: {each['words']}." for each in odd]
+    if chosen is not None and chosen["broken"] is not None and verdict["strategy"] != KEEP:
+        lines.append(
+            f"Of {inputs['judged_queries']:,} queries {chosen['broken']:,} are broken, "
+            f"{chosen['fixed']:,} fixed against the old model: {_HITS[inputs['judge']]}."
+        )
+    items = document["assumed"]["items"]
+    if items >= _LARGER * inputs["judged_in"]:
+        lines.append(
+            f"Warning: scores are of a gallery of {inputs['judged_in']:,} items, costs of "
+            f"{items:,}: among more items every strategy finds less."
+        )
+    if chosen is not None and chosen["estimated"]:
+        lines.append(f"Its score is estimated: another sample would move {moved(document)}.")
+    if verdict["runner_up"]:
+        second = of(document, verdict["runner_up"])
+        share = "" if second is None or second["kept"] is None or not second["kept"]["value"] else (
+            f", {kept(second['kept'])} of {verdict['share_of']}"
+        )  # fmt: skip
+        lines.append(f"Without it: {titled(document, verdict['runner_up'])}{share}.")
     return lines
 
 
@@ -170,16 +257,25 @@ def changes(document: Document) -> list[str]:
     return [f"{line[0].upper()}{line[1:]}" for line in lines]
 
 
-def basis(document: Document) -> list[str]:
-    """The queries, items and criterion of the evaluation, and its limits."""
+def told(document: Document) -> list[str]:
+    """What was judged, in a line, and what was found while reading."""
     inputs = document["inputs"]
     judge = {
         "qrels": "judged relevance", "labels": "class labels",
         "agreement": "agreement with the new model's own ten nearest, which is not accuracy",
     }[inputs["judge"]]  # fmt: skip
-    lines = [
+    return [
         f"{inputs['judged_queries']:,} of {inputs['queries']:,} queries, by {judge}, in a gallery "
         f"of {inputs['judged_in']:,} items; the same for every strategy.",
+        *(line for line in inputs["told"] if not line.startswith("Warning: ")),
+    ]
+
+
+def basis(document: Document) -> list[str]:
+    """The queries, items and criterion of the evaluation, and its limits."""
+    inputs = document["inputs"]
+    lines = [
+        told(document)[0],
         f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "
         f"{inputs['fitted']:,} of them, and no item they saw counts as relevant.",
     ]
@@ -197,7 +293,19 @@ def basis(document: Document) -> list[str]:
             "how many of the others stand above each relevant item is estimated. "
             f"Another sample as large would move {moved(document)}."
         )
-    return [*lines, *inputs["told"]]
+    if inputs["judge"] != "agreement":
+        lines.append("Agreement@10 is told of held-out items alone: a smaller gallery.")
+    return [*lines, *told(document)[1:]]
+
+
+def assumed(document: Document) -> str:
+    """The deployment that costs are counted for."""
+    found = document["assumed"]
+    return (
+        f"{found['items']:,} items, {found['throughput']:g} embedded a second, "
+        f"{money(found['price'], document)} for an hour of the machine; conversions as fast as on "
+        "this machine."
+    )
 
 
 def moved(document: Document) -> str:
@@ -209,6 +317,23 @@ def moved(document: Document) -> str:
         if off is None
         else f"{REEMBED}'s {label(document)} by some {100 * off:.1f} points"
     )
+
+
+def thresholds(document: Document) -> list[str]:
+    """What cut-offs rest on, and which say nothing."""
+    found = document["thresholds"]
+    lines = [
+        "A new cut-off accepts the same share of all pairs of a query and an item, or of those "
+        "that do not belong together; told from held-out items, for other queries and items."
+    ]
+    if found["left_out"]:
+        shown = ", ".join(f"{each:g}" for each in found["left_out"])
+        lines.append(f"Today's {shown} accept no pair, or every one, of the old model here.")
+    few = sorted({each["old"] for each in found["cutoffs"] if each["few"]})
+    if few:
+        shown = ", ".join(f"{each:g}" for each in few)
+        lines.append(f"Warning: {shown} accept hardly a pair here: more queries would say more.")
+    return lines
 
 
 def index(document: Document) -> list[str]:

@@ -1,0 +1,108 @@
+"""Verdicts of ``bench upgrade`` on simulated queries, whose truth is known.
+
+Each draw makes queries anew: their score by the old model, by the new one, which changes some of
+them, and by strategies that follow the new model on a share of what it changes. A verdict is wrong
+where it finds an upgrade that is none, or takes a strategy that keeps no more than is wanted: at
+most one in twenty may be. Where a strategy keeps all and another thing is done, queries are too few
+to be sure: what is cheap is missed.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics.kept_share import measured
+from benchmark.upgrade.decide.verdict import Evidence, decide
+from benchmark.upgrade.measure.study import StrategyOutcome
+from benchmark.upgrade.read.request import WANTED, Constraints
+from benchmark.upgrade.search.strategies import KEEP, REEMBED, Strategy
+
+QUERIES = (50, 200, 1000)
+TRIED = (1, 20)
+"""Strategies that are tried side by side, all of one true share."""
+SHARES = (0.8, WANTED, 1.0)
+UPGRADE = 0.1
+_CHANGED = 0.6
+"""Share of the queries whose score the new model changes."""
+_SCORES = np.array([0.0, 0.3, 0.4, 0.5, 0.63, 1.0])
+"""Of nDCG@10 with one relevant item, about."""
+_OTHERWISE = 0.05
+"""Share of the queries on which a strategy does as well as the new model, but otherwise."""
+_METRIC = "ndcg_at_10"
+
+Values = NDArray[np.float64]
+
+
+def rows(samples: int = 400) -> list[dict[str, Any]]:
+    """Draw each design ``samples`` times.
+
+    Returns:
+        A row for each number of queries and strategies, true ``upgrade`` and true ``share`` that is
+        kept (None where there is no upgrade): the shares of draws that kept the old model, took a
+        strategy, or embedded everything again; of those that were ``wrong``, and of those that
+        ``missed`` a strategy that keeps all.
+    """
+    designs = [(0.0, None), *((UPGRADE, share) for share in SHARES)]
+    return [
+        _row(queries, tried, upgrade, share, samples)
+        for queries in QUERIES for tried in TRIED for upgrade, share in designs
+    ]  # fmt: skip
+
+
+def _row(
+    queries: int, tried: int, upgrade: float, share: float | None, samples: int
+) -> dict[str, Any]:
+    found = [_taken(s, tried) for s in _draws(queries, tried, upgrade, share, samples)]
+    counts = {name: found.count(name) / samples for name in ("keep", "strategy", "re-embed")}
+    other = 1 - counts["strategy"]
+    wrong = {None: 1 - counts["keep"], 1.0: 0.0}.get(share, counts["strategy"])
+    return {
+        "queries": queries, "tried": tried, "upgrade": upgrade, "share": share, **counts,
+        "wrong": wrong, "missed": other if share == 1.0 else 0.0, "draws": samples,
+    }  # fmt: skip
+
+
+def _draws(
+    queries: int, tried: int, upgrade: float, share: float | None, samples: int
+) -> Iterator[dict[str, Values]]:
+    rng = np.random.default_rng([queries, tried, round(100 * upgrade), round(100 * (share or 0))])
+    for _ in range(samples):
+        yield _draw(queries, tried, upgrade, share or 0.0, rng)
+
+
+def _draw(
+    queries: int, tried: int, upgrade: float, share: float, rng: np.random.Generator
+) -> dict[str, Values]:
+    """Scores by name, ``[queries]`` each."""
+    old = rng.choice(_SCORES, queries)
+    other = rng.choice(_SCORES, queries)
+    # Of changed queries some have the better of both scores: the mean change is the upgrade.
+    gain = float(np.maximum.outer(_SCORES, _SCORES).mean() - _SCORES.mean())
+    changed = rng.random(queries) < _CHANGED
+    up = rng.random(queries) < upgrade / (_CHANGED * gain)
+    new = np.where(changed, np.where(up, np.maximum(old, other), other), old)
+    out = {KEEP: old, REEMBED: new}
+    for k in range(tried):
+        follows = rng.random(queries) < share
+        mine = np.where(follows, new, old)
+        # Two queries change places: nothing is gained or lost on average.
+        some = np.flatnonzero(rng.random(queries) < _OTHERWISE)
+        mine[some] = mine[rng.permutation(some)]
+        out[f"map {k}"] = mine
+    return out
+
+
+def _taken(scores: dict[str, Values], tried: int) -> str:
+    kinds = {
+        KEEP: Strategy(KEEP, "", frozenset({"old_model"})),
+        REEMBED: Strategy(REEMBED, "", frozenset({"sources", "index"}), effort=3),
+        **{f"map {k}": Strategy(f"map {k}", "") for k in range(tried)},
+    }
+    outcomes = {
+        name: StrategyOutcome(kinds[name], {_METRIC: measured(values)}, values, estimated=False)
+        for name, values in scores.items()
+    }
+    name = decide(Evidence.of(outcomes, _METRIC, None), Constraints()).name
+    return {KEEP: "keep", REEMBED: "re-embed"}.get(name or "", "strategy")

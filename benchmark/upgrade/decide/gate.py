@@ -1,0 +1,79 @@
+"""Conditions under which the command fails, for a gate in continuous integration."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.errors import BenchError, unknown
+
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+    "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
+}  # fmt: skip
+_FIGURES = ("share", "score", "upgrade", "hours", "money")
+_CONDITION = re.compile(r"(?:([\w:.-]+)\.)?(\w+)\s*(<=|>=|<|>)\s*([\d.eE+-]+)")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A figure of a strategy that is compared with a number.
+
+    Attributes:
+        strategy: Its name; empty for the one that is recommended.
+        figure: ``share`` of the upgrade that it keeps and its ``score``, as shares; ``upgrade``,
+            the difference of re-embedding to the old model; ``hours`` and ``money`` that it takes.
+        sign: ``<``, ``<=``, ``>`` or ``>=``.
+        number: To compare with.
+    """
+
+    strategy: str
+    figure: str
+    sign: str
+    number: float
+
+    @classmethod
+    def parse(cls, text: str) -> "Condition":
+        """Read ``share<0.9`` or ``linear:query.score < 0.4``.
+
+        Raises:
+            BenchError: If it is something else.
+        """
+        found = _CONDITION.fullmatch(text.strip())
+        if found is None:
+            raise BenchError(f"fail_if: expected a condition as 'share<0.9', got '{text:.60}'")
+        strategy, figure, sign, number = found.groups()
+        if figure not in _FIGURES:
+            raise unknown("figure", figure, _FIGURES)
+        try:
+            return cls(strategy or "", figure, sign, float(number))
+        except ValueError:
+            raise BenchError(f"fail_if: expected a number, got '{number:.30}'") from None
+
+    def __str__(self) -> str:
+        """The condition as it is written."""
+        return f"{self.strategy}{'.' * bool(self.strategy)}{self.figure}{self.sign}{self.number:g}"
+
+    def holds(self, document: Mapping[str, Any]) -> bool:
+        """Tell whether a report meets it; a figure that is not there does.
+
+        Raises:
+            BenchError: If the strategy is not among those of the report.
+        """
+        by_name = {each["name"]: each for each in document["strategies"]}
+        name = self.strategy or document["verdict"]["strategy"]
+        if self.figure == "upgrade":
+            name = "re-embed"
+        if name is None:
+            return True
+        if name not in by_name:
+            raise BenchError(f"fail_if: {unknown('strategy', name, by_name)}")
+        value = _value(by_name[name], self.figure)
+        return value is None or _COMPARE[self.sign](value, self.number)
+
+
+def _value(strategy: Mapping[str, Any], figure: str) -> float | None:
+    if figure in ("hours", "money"):
+        return float(strategy["cost"][figure])
+    key = {"share": "kept", "score": "score", "upgrade": "to_keep"}[figure]
+    return None if strategy[key] is None else strategy[key]["value"]

@@ -1,0 +1,149 @@
+"""Vectors in index files of faiss: flat ones as they are, others read back with what they lost.
+
+A flat index, also one with ids of its own (``IndexIDMap``), is read from the file's bytes, row by
+row. What scalar or product quantisers and inverted lists hold is read back by the library, which
+takes the whole file into memory.
+
+Source: ``faiss/impl/index_write.cpp``, the layout since version 1.5.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats.checks import cut, require_file
+from benchmark.upgrade.formats.ids import AT_ONCE
+from benchmark.upgrade.formats.source import Shape, Source
+
+_FLAT = {b"IxFI", b"IxF2", b"IxFl"}
+_WITH_IDS = {b"IxMp", b"IxM2"}
+_OTHERS = {
+    b"IxSQ": "a scalar quantiser", b"IxPq": "a product quantiser", b"IwFl": "inverted lists",
+    b"IwSq": "inverted lists of a scalar quantiser", b"IwPQ": "inverted lists of a product "
+    "quantiser", b"IHNf": "a graph", b"IxPT": "a transform",
+}  # fmt: skip
+"""Beginnings of the files of other indexes that are read back, and what they are."""
+_LOSSY = {b"IxSQ", b"IxPq", b"IwSq", b"IwPQ"}
+_METRICS = {0: "dot", 1: "l2"}
+_HEADER = struct.Struct("<iqqqBi")  # dim, rows, two fillers, is trained, metric
+_COUNT = struct.Struct("<Q")
+
+
+class FaissSource(Source):
+    """Vectors of an index file, with ids where it has some."""
+
+    format = "faiss"
+
+    def _open(self) -> tuple[Shape, np.dtype[Any]]:
+        size = require_file(self.path)
+        self._index: Any = None
+        self._ids_at = 0
+        with self.path.open("rb") as file:
+            kind = file.read(4)
+            with_ids = kind in _WITH_IDS
+            if with_ids:
+                outer = _header(file)
+                kind = file.read(4)
+            if kind in _FLAT:
+                dim, rows, metric = _header(file)
+                (n,) = _COUNT.unpack(_bytes(file, _COUNT.size))
+                self._at = file.tell()
+                end = self._at + 4 * n
+                if n != rows * dim or end > size:
+                    raise BenchError(
+                        f"expected {rows} vectors of {dim} numbers, got {(size - self._at) // 4}"
+                    )
+                if with_ids:
+                    file.seek(end)
+                    (n,) = _COUNT.unpack(_bytes(file, _COUNT.size))
+                    self._ids_at = file.tell()
+                    if n != rows or self._ids_at + 8 * n > size or outer[1] != rows:
+                        raise BenchError(f"expected {rows} ids, got {n}")
+                self.metric = _METRICS.get(metric, "")
+                return (rows, dim), np.dtype("<f4")
+        if kind not in _OTHERS:
+            raise BenchError(
+                f"expected a flat, SQ, PQ, IVF or HNSW index, got the mark '{cut(kind)}'"
+            )
+        return self._read_back(kind)
+
+    def _read_back(self, kind: bytes) -> tuple[Shape, np.dtype[Any]]:
+        """Let the library read a file whose vectors are not stored as they were."""
+        try:
+            import faiss
+        except ModuleNotFoundError as error:
+            raise BenchError(
+                f"{_OTHERS[kind]} needs the package faiss: pip install 'compatbench[faiss]'"
+            ) from error
+        index: Any = faiss.read_index(str(self.path), faiss.IO_FLAG_READ_ONLY)
+        inner: Any = faiss.downcast_index(index)
+        if hasattr(inner, "id_map"):
+            self._ids = faiss.vector_to_array(inner.id_map)
+            inner = faiss.downcast_index(inner.index)
+        if hasattr(inner, "make_direct_map"):
+            inner.make_direct_map()
+        self._index, self._kept = inner, index  # the outer one owns the inner
+        self._what, self._lossy = _OTHERS[kind], kind in _LOSSY
+        self.metric = _METRICS.get(index.metric_type, "")
+        return (int(index.ntotal), int(index.d)), np.dtype("<f4")
+
+    @property
+    def told(self) -> list[str]:
+        """A line about vectors that are not what they were."""
+        if not getattr(self, "_lossy", False):
+            return super().told
+        return [
+            f"{self.name}: vectors are read back from {self._what}, not as they were; beside fresh "
+            "vectors by the old model `bench upgrade doctor` says what was lost",
+            *super().told,
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Read the index anew in another process."""
+        return super().__getstate__() | {"_index": None, "_kept": None}
+
+    def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
+        if self._index is None and hasattr(self, "_what"):
+            with self.path.open("rb") as file:
+                self._read_back(file.read(4))
+        for a in range(first, self.rows, size):
+            n = min(size, self.rows - a)
+            if self._index is not None:
+                yield self._index.reconstruct_n(a, n)
+                continue
+            stored = np.fromfile(self.path, "<f4", n * self.dim, offset=self._at + 4 * a * self.dim)
+            if len(stored) < n * self.dim:
+                raise BenchError(f"ends within row {a + len(stored) // self.dim}")
+            yield stored.reshape(n, self.dim)
+
+    def _id_places(self) -> tuple[str | None, list[str]]:
+        return ("ids" if self._ids_at or hasattr(self, "_ids") else None), []
+
+    def _stored_ids(self, place: str) -> Iterator[Any]:  # noqa: ARG002
+        if not self._ids_at:
+            yield self._ids
+            return
+        for a in range(0, self.rows, AT_ONCE):
+            n = min(AT_ONCE, self.rows - a)
+            yield np.fromfile(self.path, "<i8", n, offset=self._ids_at + 8 * a)
+
+
+def _header(file: IO[bytes]) -> tuple[int, int, int]:
+    """Dimension, number of rows and metric of an index."""
+    dim, rows, _, _, _, metric = _HEADER.unpack(_bytes(file, _HEADER.size))
+    if metric > 1:
+        file.read(4)  # its argument
+    if rows < 1 or dim < 1:
+        raise BenchError(f"expected vectors, got {rows} of {dim} numbers")
+    return dim, rows, metric
+
+
+def _bytes(file: IO[bytes], n: int) -> bytes:
+    found = file.read(n)
+    if len(found) < n:
+        raise BenchError("expected a whole index, the file is cut off")
+    return found

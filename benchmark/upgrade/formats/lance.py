@@ -1,0 +1,50 @@
+"""Vectors as columns of Lance data sets, LanceDB's tables among them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lance
+
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats.checks import listed
+from benchmark.upgrade.formats.columns import ColumnsSource, Group
+from benchmark.upgrade.formats.source import Shape
+
+ENDING = ".lance"
+
+
+class LanceSource(ColumnsSource):
+    """Columns of a table: a folder ``NAME.lance``, or LanceDB's folder with one of them."""
+
+    format = "Lance"
+    endings = (ENDING,)
+
+    def _open(self) -> tuple[Shape, Any]:
+        tables = sorted(each.name for each in self.path.glob(f"*{ENDING}") if each.is_dir())
+        self._table = self.path
+        if self.path.suffix != ENDING:
+            named = [name for name in tables if name == f"{self.part}{ENDING}"]
+            if named:
+                tables, self.part = named, ""
+            if len(tables) != 1:
+                raise BenchError(
+                    f"expected one table, got {listed(tables)}; FOLDER/NAME.lance or FOLDER:NAME "
+                    "names one"
+                )
+            self._table = self.path / tables[0]
+        layout = self._look(self._table)
+        self._files, self._places = [self._table], list(layout.places)
+        return (layout.rows, layout.dim), layout.dtype
+
+    def _about(self, path: Path) -> tuple[int, Any]:
+        table = lance.dataset(str(path))
+        return table.count_rows(), table.schema
+
+    def _groups(self, path: Path, column: str, size: int) -> Iterator[Group]:
+        table = lance.dataset(str(path))
+        batches = table.to_batches(columns=[column], batch_size=size, scan_in_order=True)
+        for batch in batches:
+            values = batch.column(0)
+            slices = [values[a : a + size] for a in range(0, len(values), size)]
+            yield len(values), lambda _, slices=slices: iter(slices)  # type: ignore[misc]

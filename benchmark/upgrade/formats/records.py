@@ -1,0 +1,270 @@
+"""Vectors in text: JSON lines, CSV and TSV, PostgreSQL's COPY; a record a row.
+
+A record's fields are found by content: the vector is the field with a list of numbers, nested or
+not, by a usual name or because there is no other one. Every record is read twice, once to count.
+"""
+
+import csv
+import io
+import json
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats.checks import MOST_DIM, MOST_NAMES, cut, listed, require_file
+from benchmark.upgrade.formats.ids import AT_ONCE
+from benchmark.upgrade.formats.source import Shape, Source
+
+Record = Mapping[str, Any]
+_VECTORS = ("vector", "embedding", "values", "embeddings", "emb", "dense_vector")
+_IDS = ("id", "_id")
+DEEPEST = 6
+_LONGEST = 2**25
+"""Bytes of a line, or of a cell."""
+
+
+class RecordsSource(Source):
+    """A vector and an id in each record of a text."""
+
+    has_columns = True
+
+    @abstractmethod
+    def _records(self) -> Iterator[Record]:
+        """Fields of each record, nested ones by ``outer.inner``."""
+
+    def _open(self) -> tuple[Shape, np.dtype[Any]]:
+        require_file(self.path)
+        rows, dim = 0, 0
+        for record in self._records():
+            if not rows:
+                self.fields = dict(record)
+                if len(self.fields) > MOST_NAMES:
+                    raise BenchError(f"expected at most {MOST_NAMES} fields in a record")
+                self._asked, self.part = self.part, self._vector_field(record)
+                dim = len(_numbers(record[self.part]) or ())
+            rows += 1
+        return (rows, dim), np.dtype(np.float32)
+
+    def _vector_field(self, record: Record) -> str:
+        """The field of vectors: by the name asked for, a usual one, or the only one."""
+        found = [name for name, value in record.items() if _numbers(value) is not None]
+        wanted = self.part
+        if wanted:
+            close = [name for name in found if wanted in (name, name.rpartition(".")[2])]
+            if len(close) == 1:
+                return close[0]
+            raise BenchError(f"expected a field '{cut(wanted)}' of numbers, got {listed(found)}")
+        for usual in _VECTORS:
+            close = [name for name in found if name.rpartition(".")[2] == usual]
+            if len(close) == 1:
+                return close[0]
+        if len(found) != 1:
+            raise BenchError(
+                f"expected a field with a list of numbers, got {listed(found or record)}; "
+                "FILE:FIELD or --vector-column names one"
+            )
+        return found[0]
+
+    @property
+    def told(self) -> list[str]:
+        """Lines about fields that were found under other names than the usual ones."""
+        usual = self._asked or self.part.rpartition(".")[2] in _VECTORS
+        found = [] if usual else [f"{self.name}: vectors are those of '{cut(self.part)}'"]
+        return found + super().told
+
+    def _id_places(self) -> tuple[str | None, list[str]]:
+        plain = [
+            name for name, value in self.fields.items()
+            if name != self.part and isinstance(value, str | int) and not isinstance(value, bool)
+        ]  # fmt: skip
+        usual = [name for name in plain if name.rpartition(".")[2] in _IDS]
+        usual.sort(key=lambda name: name.count("."))
+        return (usual[0] if usual else None), [name for name in plain if name not in usual]
+
+    def _stored_ids(self, place: str) -> Iterator[Any]:
+        part: list[Any] = []
+        kind = type(self.fields[place])
+        for row, record in enumerate(self._records()):
+            value = record.get(place)
+            if type(value) is not kind:
+                got = "none" if value is None else cut(repr(value))
+                raise BenchError(
+                    f"{cut(place)}: expected an id in each row, a {kind.__name__} as in the first, "
+                    f"got {got} in row {row}"
+                )
+            part.append(value)
+            if len(part) == AT_ONCE:
+                yield np.array(part)
+                part = []
+        if part:
+            yield np.array(part)
+
+    def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
+        block: list[NDArray[np.float32]] = []
+        for row, record in enumerate(self._records()):
+            if row < first:
+                continue
+            block.append(self._vector(record, row))
+            if len(block) == size:
+                yield np.stack(block)
+                block = []
+        if block:
+            yield np.stack(block)
+
+    def _vector(self, record: Record, row: int) -> NDArray[np.float32]:
+        numbers = _numbers(record.get(self.part))
+        if numbers is None or len(numbers) != self.dim:
+            got = "none" if numbers is None else str(len(numbers))
+            raise BenchError(f"expected {self.dim} numbers, got {got} in row {row}")
+        try:
+            with np.errstate(over="ignore"):
+                return np.array(numbers, np.float64).astype(np.float32)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise BenchError(f"expected numbers, got something else in row {row}") from error
+
+
+class JsonLinesSource(RecordsSource):
+    """A JSON object a line, as exports of Elastic, OpenSearch and of vendors' batches have it."""
+
+    format = "JSON lines"
+
+    def _records(self) -> Iterator[Record]:
+        with _opened(self.path) as file:
+            for line, text in enumerate(_lines(file), 1):
+                if not text.strip():
+                    continue
+                try:
+                    value = json.loads(text)
+                except (ValueError, RecursionError) as error:
+                    raise BenchError(f"line {line}: expected a JSON object: {error}") from error
+                # Bulk files of Elastic have a line about each document before it.
+                if isinstance(value, dict) and set(value) <= {"index", "create"} and value:
+                    continue
+                yield flat(value, line)
+
+
+class CsvSource(RecordsSource):
+    """Cells between commas or tabs, with a header; a vector is a bracketed list in a cell.
+
+    Without a header, where the first line has a vector, columns are ``1``, ``2``, ...; so are those
+    of PostgreSQL's ``COPY ... TO``.
+    """
+
+    format = "CSV"
+    _separator = ","
+
+    def _records(self) -> Iterator[Record]:
+        csv.field_size_limit(_LONGEST)
+        with _opened(self.path) as file:
+            rows = self._cells(file)
+            first = next(rows, None)
+            if first is None:
+                return
+            has_header = not any(_numbers(cell) is not None for cell in first)
+            names = first if has_header else [str(k + 1) for k in range(len(first))]
+            if not has_header:
+                yield dict(zip(names, first, strict=True))
+            for row, cells in enumerate(rows, int(not has_header)):
+                if len(cells) != len(names):
+                    raise BenchError(f"expected {len(names)} cells, got {len(cells)} in row {row}")
+                yield dict(zip(names, cells, strict=True))
+
+    def _cells(self, file: IO[str]) -> Iterator[list[str]]:
+        yield from (cells for cells in csv.reader(_lines(file), strict=True,
+                                                  delimiter=self._separator) if cells)  # fmt: skip
+
+
+class TsvSource(CsvSource):
+    """The same between tabs."""
+
+    format = "TSV"
+    _separator = "\t"
+
+
+class CopySource(TsvSource):
+    """PostgreSQL's text form of COPY: no header, no quotes, a backslash before what is special."""
+
+    format = "COPY"
+
+    def _cells(self, file: IO[str]) -> Iterator[list[str]]:
+        for text in _lines(file):
+            line = text.rstrip("\r\n")
+            if line == "\\.":
+                return
+            if line:
+                yield [_unescaped(cell) for cell in line.split("\t")]
+
+
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def _unescaped(cell: str) -> str:
+    parts = cell.split("\\")
+    out = [parts[0]]
+    k = 1
+    while k < len(parts):
+        if not parts[k] and k + 1 < len(parts):  # two backslashes
+            out.append("\\" + parts[k + 1])
+            k += 2
+            continue
+        out.append(_ESCAPES.get(parts[k][:1], parts[k][:1]) + parts[k][1:])
+        k += 1
+    return "".join(out)
+
+
+def _numbers(value: Any) -> Any:
+    """A list of numbers, or the text of one in brackets, as a list; None for anything else."""
+    if isinstance(value, str):
+        text = value.strip()
+        if len(text) < 3 or text[0] + text[-1] not in ("[]", "{}"):
+            return None
+        inner = text[1:-1]
+        parts = inner.split(",") if "," in inner else inner.split()
+        if len(parts) > MOST_DIM:
+            return None
+        try:
+            return [float(part) for part in parts]
+        except ValueError:
+            return None
+    if isinstance(value, dict):  # Elastic's sparse and Pinecone's other forms are none
+        return None
+    is_list = isinstance(value, list) and 0 < len(value) <= MOST_DIM
+    first = value[0] if is_list else None
+    return value if isinstance(first, int | float) and not isinstance(first, bool) else None
+
+
+def flat(value: Any, row: int) -> dict[str, Any]:
+    """Fields of an object, those of inner objects by ``outer.inner``."""
+    if not isinstance(value, dict):
+        raise BenchError(f"expected an object, got {type(value).__name__} in record {row}")
+    out: dict[str, Any] = {}
+    waiting: list[tuple[str, Any, int]] = [("", value, 0)]
+    while waiting:
+        before, inner, depth = waiting.pop()
+        for key, each in inner.items():
+            name = f"{before}{key}"
+            if isinstance(each, dict) and depth < DEEPEST:
+                waiting.append((f"{name}.", each, depth + 1))
+            else:
+                out[name] = each
+    return out
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[str]]:
+    with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as text:
+        yield text
+
+
+def _lines(file: IO[str]) -> Iterator[str]:
+    """Lines of a text; a BenchError for one that is too long to be one."""
+    while line := file.readline(_LONGEST):
+        if len(line) == _LONGEST:
+            raise BenchError(f"expected lines of less than {_LONGEST} bytes, got a longer one")
+        yield line

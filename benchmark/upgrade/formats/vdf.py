@@ -1,0 +1,85 @@
+"""Vectors in the Universal Vector Dataset Format: parquet files, and what they are in a file.
+
+Source: the specification of vector-io, ``VDF_META.json``.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark.config.files import read_bytes
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats.checks import MOST_NAMES, cut, listed, metric_of, nameless
+from benchmark.upgrade.formats.parquet import ParquetSource
+from benchmark.upgrade.formats.source import Shape, files_of
+
+META = "VDF_META.json"
+_MOST = 2**24
+
+
+class VdfSource(ParquetSource):
+    """An index of the folder, the only one or ``FOLDER:INDEX``; its metric and model are told."""
+
+    format = "VDF"
+
+    def _open(self) -> tuple[Shape, np.dtype[Any]]:
+        folder = self.path
+        with nameless(folder / META):
+            document = _object(json.loads(read_bytes(folder / META, _MOST)), META)
+        found = list(_indexes(document))[:MOST_NAMES]
+        chosen = [(name, about) for name, about in found if self.part in ("", name)]
+        if len(chosen) != 1:
+            raise BenchError(
+                f"expected one index, got {listed(name for name, _ in found)}; FOLDER:INDEX names "
+                "one"
+            )
+        name, about = chosen[0]
+        data = (folder / str(about.get("data_path", ""))).resolve()
+        if not data.is_relative_to(folder.resolve()) or not data.exists():
+            raise BenchError(f"{cut(name)}: expected its data in the folder, got another place")
+        columns = about.get("vector_columns") or ["vector"]
+        self.part = str(columns[0] if isinstance(columns, list) else columns)
+        if not self.id_column and isinstance(document.get("id_column"), str):
+            self.id_column = document["id_column"]
+        self.metric = metric_of(about.get("metric", ""))
+        self._model = str(about.get("model_name") or "")
+        self._folder, self.path = folder, data
+        shape, dtype = super()._open()
+        if about.get("dimensions") not in (None, shape[1]):
+            raise BenchError(
+                f"expected {cut(about['dimensions'])} numbers as {META} says, got {shape[1]}"
+            )
+        return shape, dtype
+
+    @property
+    def paths(self) -> list[Path]:
+        """The folder and all that is in it."""
+        return files_of(self._folder)
+
+    @property
+    def told(self) -> list[str]:
+        """A line about the model, if the file names one."""
+        said = [f"{self.name}: vectors are by {cut(self._model)}, as {META} says"]
+        return (said if self._model else []) + super().told
+
+
+def _indexes(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and facts of each index, or of each namespace of one that has several."""
+    for name, spaces in _object(document.get("indexes"), "indexes").items():
+        # Some exporters nest namespaces once more.
+        many = [each for value in spaces.values() for each in value] if isinstance(
+            spaces, dict
+        ) else spaces  # fmt: skip
+        for each in many if isinstance(many, list) else []:
+            about = _object(each, str(name))
+            space = str(about.get("namespace") or "")
+            yield (f"{name}/{space}" if space and len(many) > 1 else str(name)), about
+
+
+def _object(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BenchError(f"{cut(name)}: expected an object, got {type(value).__name__}")
+    return value

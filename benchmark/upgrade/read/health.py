@@ -1,0 +1,343 @@
+"""A look at stored vectors: number, lengths, doubles, scale, several models in one index.
+
+Vectors are read once; what does not add up over rows is told of a random part of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.upgrade.formats.joining import join
+from benchmark.upgrade.formats.rows import BLOCK, Rows, gather
+from benchmark.upgrade.read.inputs import Inputs
+from benchmark.upgrade.read.mixture import Mixture, mixture
+
+PART = 5_000
+"""Random vectors of which structure is told."""
+_HASHED = 2**24
+"""Rows that are compared with each other, at most."""
+_UNIT, _ALMOST = 1e-3, 0.05
+"""Distance of a length from 1 that rounding, or float16 and int8, explain."""
+_SAME = 0.99
+"""Cosine of two vectors of one item by the same model, at least."""
+_QUERIES, _NEAREST = 200, 10
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A line about vectors.
+
+    Attributes:
+        of: Their name.
+        what: A short name of the line, as JSON has it.
+        words: For a person.
+        odd: Something to look into.
+        value: Its number; None where there is none.
+    """
+
+    of: str
+    what: str
+    words: str
+    odd: bool = False
+    value: float | None = None
+
+    def __str__(self) -> str:
+        """The line, marked where it is odd."""
+        return f"{'LOOK' if self.odd else 'ok  '}  {self.words}"
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return asdict(self)
+
+
+@dataclass
+class Tally:
+    """Counts over all rows that were seen, and a random part of these.
+
+    Attributes:
+        rows: That were seen.
+        dim: Numbers of a vector.
+        broken: Rows with a number that is NaN or infinite.
+        zeros: Rows of zeros alone.
+        largest: Absolute number.
+        shortest: Length of a vector that is neither broken nor zero.
+        longest: Likewise.
+        part: Vectors without those that are broken or zero, ``[k, dim]``.
+    """
+
+    dim: int
+    rows: int = 0
+    broken: int = 0
+    zeros: int = 0
+    largest: float = 0.0
+    shortest: float = np.inf
+    longest: float = 0.0
+    part: Floats = field(default_factory=lambda: np.empty((0, 1), np.float32))
+    _keys: Floats = field(default_factory=lambda: np.empty(0, np.float32))
+    _hashes: list[NDArray[np.uint64]] = field(default_factory=list)
+    _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def add(self, vectors: Floats) -> None:
+        """Count some rows, ``[k, dim]``."""
+        self.rows += len(vectors)
+        finite = np.isfinite(vectors).all(axis=1)
+        self.broken += int((~finite).sum())
+        vectors = vectors[finite]
+        there = vectors.any(axis=1)
+        self.zeros += int((~there).sum())
+        vectors = vectors[there]
+        if not len(vectors):
+            return
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
+        self.shortest = min(self.shortest, float(lengths.min()))
+        self.longest = max(self.longest, float(lengths.max()))
+        self.largest = max(self.largest, float(np.abs(vectors).max()))
+        if sum(map(len, self._hashes)) < _HASHED:
+            self._hashes.append(_hashes(vectors))
+        # The rows with the least random keys are a random part, whatever the blocks.
+        keys = np.concatenate([self._keys, self._rng.random(len(vectors), np.float32)])
+        order = np.argsort(keys)[:PART]
+        before = len(self._keys)
+        kept = np.empty((len(order), self.dim), np.float32)
+        kept[order < before] = self.part[order[order < before]]
+        kept[order >= before] = vectors[order[order >= before] - before]
+        self.part, self._keys = kept, keys[order]
+
+    @property
+    def doubles(self) -> int:
+        """Rows whose vector was there before, among the first 2^24."""
+        if not self._hashes:
+            return 0
+        every = np.concatenate(self._hashes)
+        return len(every) - len(np.unique(every))
+
+    @property
+    def lengths(self) -> Values:
+        """Of the part, ``[k]``."""
+        return np.asarray(np.linalg.norm(self.part.astype(np.float64), axis=1))
+
+
+def look(source: Rows) -> Tally:
+    """Read vectors once; numbers that are NaN or infinite are counted."""
+    tally = Tally(source.dim)
+    for vectors in source.vectors(BLOCK, finite=False):
+        tally.add(vectors)
+    return tally
+
+
+def look_at(inputs: Inputs) -> list[Finding]:
+    """Findings about the sample of a report, by either model."""
+    sample = inputs.samples[0]
+    found = []
+    for rows, vectors in (
+        (inputs.gallery.stored, sample.old),
+        (inputs.gallery.new.source, sample.new),
+    ):
+        tally = Tally(vectors.shape[1])
+        tally.add(vectors)
+        found += examine(tally, rows.name, str(getattr(rows, "dtype", vectors.dtype)))
+    return found
+
+
+def examine(tally: Tally, name: str, stored: str = "float32") -> list[Finding]:
+    """Findings about vectors that were looked at; ``stored`` is the type of their numbers."""
+    shown = f"{tally.rows:,} vectors of {tally.dim} numbers, {stored}"
+    found = [Finding(name, "rows", shown, value=tally.rows)]
+    for what, n, words in (
+        ("broken", tally.broken, "vectors with NaN or infinity"),
+        ("zeros", tally.zeros, "vectors of zeros alone, which no cosine compares"),
+    ):
+        if n:
+            found.append(Finding(name, what, f"{n:,} {words}", odd=True, value=n))
+    if not len(tally.part):
+        return found
+    found += [_lengths(tally, name), *_scale(tally, name, stored)]
+    share = tally.doubles / max(1, tally.rows - tally.broken - tally.zeros)
+    if share:
+        words = f"{tally.doubles:,} vectors come twice or more, {_percent(share)}"
+        found.append(Finding(name, "doubles", words, share > 0.01, share))
+    found += _structure(tally, name)
+    return found
+
+
+def compare(old: Rows, new: Rows) -> Iterator[Finding]:
+    """Findings about vectors of the same items in two files: by one model, or by two."""
+    joined, name = join(new, old), f"{new.name} beside {old.name}"
+    some = np.sort(np.random.default_rng(0).permutation(len(joined.left))[:PART])
+    left, right = (
+        gather(side, rows[some], finite=False)
+        for side, rows in ((new, joined.left), (old, joined.right))
+    )
+    whole = np.isfinite(left).all(axis=1) & np.isfinite(right).all(axis=1)
+    left, right = left[whole], right[whole]
+    yield Finding(name, "partners", str(joined), value=len(joined.left))
+    if left.shape == right.shape:
+        cosine = (_directions(left) * _directions(right)).sum(axis=1)
+        share = float((cosine >= _SAME).mean())
+        middle = float(np.median(cosine))
+        if share <= 0.95 and middle > 0.5:  # no two models put an item in one place
+            agree = nearest_agreement(left, right)
+            yield Finding(
+                name, "lost", f"{old.name} has the model of {new.name}, rounded: a cosine of "
+                f"{middle:.3f} to fresh vectors, {_percent(agree)} of the ten nearest",
+                agree < 0.8, agree,
+            )  # fmt: skip
+            return
+        if share > 0.05:
+            words = (
+                f"{_percent(share)} of the vectors in {old.name} are those that {new.name} has for "
+                "the same items: the rest is of another model or version"
+            )
+            alike = f"{new.name} and {old.name} have the same vectors: they are of one model"
+            yield Finding(name, "fresh", alike if share > 0.99 else words, share <= 0.99, share)
+            return
+    agree = nearest_agreement(left, right)
+    yield Finding(
+        name, "agreement", f"the two models share {_percent(agree)} of the ten nearest among "
+        f"{len(left):,} items", agree < 0.05, agree,
+    )  # fmt: skip
+
+
+def nearest_agreement(left: Floats, right: Floats) -> float:
+    """Share of the ten nearest that items have in common by both sides, ``[n, d]`` each."""
+    few = slice(0, _QUERIES)
+    a, b = (_nearest(_directions(side), _directions(side)[few], "dot") for side in (left, right))
+    return _overlap(a, b)
+
+
+def _lengths(tally: Tally, name: str) -> Finding:
+    lengths, off = tally.lengths, max(abs(tally.shortest - 1), abs(tally.longest - 1))
+    if off <= _UNIT:
+        return Finding(name, "lengths", "all of length 1: cosine, dot and l2 order alike")
+    spread = float(lengths.std() / lengths.mean())
+    words = f"lengths {tally.shortest:.3g} to {tally.longest:.3g}"
+    if off <= _ALMOST:
+        return Finding(name, "lengths", f"{words}, almost 1: rounded, or stored in fewer bits")
+    if spread < 5 * _UNIT:
+        return Finding(
+            name, "lengths", f"{words}, all about the same: cosine, dot and l2 order alike"
+        )
+    if groups := _two_groups(lengths):
+        return Finding(name, "lengths", f"{words}, in two groups: {groups}", odd=True, value=spread)
+    return Finding(
+        name, "lengths", f"{words}, not of one length: cosine, dot and l2 differ", value=spread
+    )
+
+
+def _two_groups(lengths: Values) -> str:
+    """Two heaps of lengths, in words, where a gap lies between them; nothing for one heap.
+
+    By the split with the least spread within both sides (Otsu, 1979).
+    """
+    ordered = np.sort(np.log(lengths))
+    n = len(ordered)
+    if n < 50:
+        return ""
+    k = np.arange(1, n)
+    total, squares = np.cumsum(ordered), np.cumsum(ordered**2)
+    left = squares[:-1] - total[:-1] ** 2 / k
+    right = squares[-1] - squares[:-1] - (total[-1] - total[:-1]) ** 2 / (n - k)
+    within = left + right
+    at = int(np.argmin(within))
+    whole = squares[-1] - total[-1] ** 2 / n
+    few = min(at + 1, n - at - 1)
+    # A single normal heap, split in its middle, keeps 1 - 2 / pi = 0.36 of its spread.
+    if within[at] > 0.1 * whole or few < 0.01 * n:
+        return ""
+    return ", ".join(
+        f"{_percent(len(part) / n)} around {np.exp(np.median(part)):.3g}"
+        for part in (ordered[: at + 1], ordered[at + 1 :])
+    )
+
+
+def _scale(tally: Tally, name: str, stored: str) -> Iterator[Finding]:
+    """The scale of whole numbers, and how many are cut off at its ends."""
+    if stored != "int8":
+        return
+    clipped = float((np.abs(tally.part) >= 127).mean())
+    words = f"int8 from {-tally.largest:.0f} to {tally.largest:.0f}"
+    cut_off = clipped > max(0.005, 2 / tally.dim)  # one number of each is, if each has its scale
+    if cut_off:
+        words += f", {_percent(clipped)} of the numbers at an end: the scale cuts them off"
+    elif tally.largest < 64:
+        words += ": less than half of the range is used"
+    else:
+        words += ": the scale fits"
+    yield Finding(name, "scale", words, cut_off or tally.largest < 64, clipped)
+
+
+def _structure(tally: Tally, name: str) -> Iterator[Finding]:
+    """One model or several, anisotropy, and what the way of comparing changes."""
+    x = _directions(tally.part)
+    found = mixture(x)
+    yield Finding(name, "models", f"{_mixed(found)}", found.odd, found.share)
+    mean = x.mean(axis=0)
+    n = len(x)
+    cosine = (n * float(mean @ mean) - 1) / max(1, n - 1)
+    spread = np.linalg.eigvalsh(np.cov(x.T)) if x.shape[1] > 1 else np.ones(1)
+    used = float(spread.sum() ** 2 / max(float((spread**2).sum()), 1e-300))
+    words = f"two random vectors have a cosine of {cosine:.2f}; {used:.0f} of {tally.dim} "
+    yield Finding(
+        name, "anisotropy", f"{words}directions carry the differences", cosine > 0.8, cosine
+    )
+    if abs(tally.shortest - tally.longest) > _UNIT * tally.longest:
+        ways = {way: _nearest(tally.part, tally.part[:_QUERIES], way) for way in ("dot", "l2")}
+        plain = _nearest(x, x[:_QUERIES], "dot")
+        for way, rows in ways.items():
+            share = _overlap(plain, rows)
+            yield Finding(
+                name, way, f"by {way} {_percent(share)} of the ten nearest are those by cosine",
+                share < 0.9, share,
+            )  # fmt: skip
+
+
+def _mixed(found: Mixture) -> str:
+    if found.share is None:
+        return f"too few to tell whether they are of one model ({found.why})"
+    if found.odd:
+        return (
+            f"about {_percent(found.share)} are of another model or version: what varies among "
+            "them has nothing in common with what varies among the others"
+        )
+    return "one model: what varies is the same everywhere"
+
+
+def _directions(vectors: Floats) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
+
+
+def _nearest(items: Floats, queries: Floats, way: str) -> Ints:
+    """Rows of the ten nearest items of the first items, themselves aside, ``[q, 10]``."""
+    scores = queries @ items.T
+    if way == "l2":
+        scores = 2 * scores - (items**2).sum(axis=1)
+    scores[np.arange(len(queries)), np.arange(len(queries))] = -np.inf
+    k = min(_NEAREST, scores.shape[1] - 1)
+    return np.asarray(np.argpartition(-scores, k - 1, axis=1)[:, :k] if k > 0 else scores[:, :0])
+
+
+def _overlap(left: Ints, right: Ints) -> float:
+    pairs = zip(left, right, strict=True)
+    return float(np.mean([len(np.intersect1d(a, b)) / max(1, len(a)) for a, b in pairs]))
+
+
+def _hashes(vectors: Floats) -> NDArray[np.uint64]:
+    """A number for each row that equal rows share, and others hardly ever."""
+    bits = np.ascontiguousarray(vectors + np.float32(0)).view(np.uint32)  # -0 is 0
+    weights = np.random.default_rng(1).integers(1, 2**63, bits.shape[1], np.uint64) | np.uint64(1)
+    out = np.zeros(len(bits), np.uint64)
+    for column, weight in zip(bits.T, weights, strict=True):
+        out = (out ^ column) * weight
+        out ^= out >> np.uint64(29)
+    return out
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 or not share else f"{100 * share:.2g} %"

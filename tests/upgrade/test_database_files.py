@@ -1,0 +1,262 @@
+"""Stores of vectors as databases' own programs write them: Chroma, LanceDB, faiss, VDF."""
+
+import importlib.util
+import json
+import shutil
+import sqlite3
+import struct
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats import files_read, open_vectors
+from benchmark.upgrade.formats.rows import ArrayRows
+from benchmark.upgrade.read.health import compare
+
+FILES = Path(__file__).parent / "files"
+ROWS = (np.arange(48).reshape(12, 4) / 8).astype(np.float32)
+TEXT = [f"doc-{i:02}-of-a-long-name" for i in range(12)]
+
+
+@pytest.fixture(scope="module")
+def writers():
+    spec = importlib.util.spec_from_file_location("databases", FILES / "write_databases.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def chroma(tmp_path):
+    """The committed folder of Chroma."""
+    with zipfile.ZipFile(FILES / "chroma.zip") as archive:
+        archive.extractall(tmp_path)
+    return tmp_path / "chroma"
+
+
+def by_id(source):
+    """Vectors in the order of ids."""
+    order = np.argsort(source.ids)
+    return source.ids[order].tolist(), source.read()[order]
+
+
+def test_chroma(chroma):
+    for name in (chroma, f"{chroma}:docs"):
+        source = open_vectors(name)
+        assert (source.rows, source.dim, source.metric) == (12, 4, "cosine")
+        ids, rows = by_id(source)
+        assert ids == TEXT
+        np.testing.assert_array_equal(rows, ROWS)
+    assert chroma / "chroma.sqlite3" in files_read(chroma)
+    with pytest.raises(BenchError, match="expected one collection, got docs"):
+        open_vectors(f"{chroma}:other")
+
+
+def test_lancedb():
+    pytest.importorskip("lance")
+    for name in ("lancedb", "lancedb:docs", "lancedb/docs.lance"):
+        source = open_vectors(FILES / name)
+        assert source.ids.tolist() == TEXT
+        np.testing.assert_array_equal(source.read(), ROWS)
+    with pytest.raises(BenchError, match=r"expected a column 'other/vector'"):
+        open_vectors(f"{FILES / 'lancedb'}:other/vector")
+
+
+def test_flat_indexes_need_no_library(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    source = open_vectors(FILES / "faiss.index")
+    assert source.metric == "l2" and source.told == []
+    assert source.ids.tolist() == [7 * k for k in range(12)]
+    np.testing.assert_array_equal(source.read(), ROWS)
+    with pytest.raises(BenchError, match="needs the package faiss"):
+        open_vectors(FILES / "faiss-sq8.index")
+
+
+@pytest.mark.parametrize("spec", ["Flat", "IDMap,Flat", "SQ8", "PQ4x4np", "IVF4,Flat", "IVF4,SQ8",
+                                  "IVF4,PQ4x4np", "HNSW8"])  # fmt: skip
+def test_indexes_of_faiss(spec, writers, tmp_path):
+    pytest.importorskip("faiss")
+    rows = np.random.default_rng(0).standard_normal((1000, 16)).astype(np.float32)
+    writers.by_faiss(tmp_path / "a.faiss", spec, rows, inner=spec == "Flat")
+    source = open_vectors(tmp_path / "a.faiss")
+    assert (source.rows, source.dim) == rows.shape
+    assert source.metric == ("dot" if spec == "Flat" else "l2")
+    found = source.read()
+    some = np.concatenate(list(source.vectors(64, 100, 300)))
+    np.testing.assert_array_equal(some, found[100:300])
+    lossy = "SQ" in spec or "PQ" in spec
+    assert bool(source.told) == lossy
+    if not lossy:
+        np.testing.assert_array_equal(found, rows)
+        return
+    names = np.arange(1000)
+    told = list(compare(ArrayRows("stored", found, names), ArrayRows("fresh", rows, names)))[-1]
+    cosine = (found * rows).sum(1) / np.linalg.norm(found, axis=1) / np.linalg.norm(rows, axis=1)
+    if "SQ" in spec:
+        assert told.what == "fresh" and np.median(cosine) > 0.999
+    elif told.what == "lost":
+        assert f"a cosine of {np.median(cosine):.3f}" in told.words
+
+
+def vdf(folder, **changes):
+    """A folder as vector-io writes it."""
+    (folder / "docs").mkdir(parents=True)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(ROWS.reshape(-1)), 4)
+    pq.write_table(pa.table({"id": TEXT, "vector": vectors}), folder / "docs" / "1.parquet")
+    about = {
+        "namespace": "", "index_name": "docs", "total_vector_count": 12, "data_path": "docs",
+        "exported_vector_count": 12, "dimensions": 4, "model_name": "all-MiniLM-L6-v2",
+        "vector_columns": ["vector"], "metric": "Dot", **changes,
+    }  # fmt: skip
+    meta = {"version": "0.0.6", "file_structure": [], "author": "x", "exported_from": "qdrant",
+            "indexes": {"docs": [about]}, "exported_at": "now", "id_column": "id"}  # fmt: skip
+    (folder / "VDF_META.json").write_text(json.dumps(meta))
+    return folder
+
+
+def test_vdf(tmp_path):
+    folder = vdf(tmp_path / "a")
+    for name in (folder, f"{folder}:docs"):
+        source = open_vectors(name)
+        assert source.metric == "dot" and source.ids.tolist() == TEXT
+        assert source.told == [f"{name}: vectors are by all-MiniLM-L6-v2, as VDF_META.json says"]
+        np.testing.assert_array_equal(source.read(), ROWS)
+    assert folder / "docs" / "1.parquet" in files_read(folder)
+    for number, (changes, said) in enumerate([
+        ({"data_path": "../.."}, "expected its data in the folder"),
+        ({"data_path": "/etc"}, "expected its data in the folder"),
+        ({"dimensions": 5}, "expected 5 numbers as VDF_META.json says, got 4"),
+        ({"vector_columns": ["other"]}, "expected a column 'other'"),
+    ]):  # fmt: skip
+        with pytest.raises(BenchError, match=said):
+            open_vectors(vdf(tmp_path / str(number), **changes))
+    for content in ("", "[]", '{"indexes": 3}', '{"indexes": {"a": [3]}}', '{"indexes": {}}'):
+        (folder / "VDF_META.json").write_text(content)
+        with pytest.raises(BenchError, match="expected") as caught:
+            open_vectors(folder)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_what_the_programs_write_today(writers, tmp_path):
+    """More than one batch, with deletions and changes, by each program that is installed."""
+    rows = np.random.default_rng(0).standard_normal((2500, 8)).astype(np.float32)
+    ids = [f"i{k}" for k in range(2500)]
+    if importlib.util.find_spec("chromadb"):
+        collection = writers.by_chroma(tmp_path / "chroma", rows, ids)
+        collection.delete(ids=["i7"])
+        collection.update(ids=["i9"], embeddings=[[9.0] * 8])
+        source = open_vectors(tmp_path / "chroma")
+        at = [int(each[1:]) for each in source.ids]
+        assert sorted(at) == [k for k in range(2500) if k != 7] and source.metric == "l2"
+        expected = rows.copy()
+        expected[9] = 9.0
+        np.testing.assert_array_equal(source.read(), expected[at])
+        some = np.concatenate(list(source.vectors(64, 1990, 2400)))
+        np.testing.assert_array_equal(some, expected[at][1990:2400])
+    if importlib.util.find_spec("lancedb") and importlib.util.find_spec("lance"):
+        table = writers.by_lancedb(tmp_path / "lancedb", rows, ids)
+        table.delete("id = 'i7'")
+        source = open_vectors(tmp_path / "lancedb")
+        at = [int(each[1:]) for each in source.ids]
+        assert len(at) == 2499
+        np.testing.assert_array_equal(source.read(), rows[at])
+    if importlib.util.find_spec("pgserver") and importlib.util.find_spec("psycopg"):
+        writers.by_postgres(tmp_path, rows, ids)
+        for ending in ("copy", "csv"):
+            column = "1" if ending == "copy" else "id"
+            source = open_vectors(tmp_path / f"pgvector.{ending}", id_column=column)
+            assert source.ids.tolist() == ids
+            np.testing.assert_allclose(source.read(), rows, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["faiss.index", "faiss-sq8.index"])
+def test_indexes_that_are_cut_off(name, tmp_path):
+    if "sq8" in name:
+        pytest.importorskip("faiss")
+    whole = (FILES / name).read_bytes()
+    for n in range(len(whole)):
+        (tmp_path / name).write_bytes(whole[:n])
+        with pytest.raises(BenchError, match="expected") as caught:
+            source = open_vectors(tmp_path / name)
+            _, _ = source.ids, source.read()
+        assert "\n" not in str(caught.value)
+
+
+def test_indexes_that_claim_much(tmp_path):
+    path = tmp_path / "a.index"
+    for dim, rows, n in [(4, 2**60, 2**62), (2**30, 2**30, 2**60), (-1, 5, 5), (4, 0, 0),
+                         (4, 3, 13), (4, 2**62, 0)]:  # fmt: skip
+        header = struct.pack("<iqqqBi", dim, rows, 0, 0, 1, 1) + struct.pack("<Q", n)
+        path.write_bytes(b"IxF2" + header + bytes(48))
+        with pytest.raises(BenchError, match="expected"):
+            open_vectors(path)
+    path.write_bytes(b"XXXX" + bytes(60))
+    with pytest.raises(BenchError, match="got the mark"):
+        open_vectors(path)
+
+
+def test_damaged_folders_of_chroma(chroma):
+    database = chroma / "chroma.sqlite3"
+    whole = database.read_bytes()
+    for n in (0, 50, 4096, 60_000, len(whole) - 5000):
+        database.write_bytes(whole[:n])
+        with pytest.raises(BenchError, match="expected") as caught:
+            source = open_vectors(chroma)
+            _, _ = source.ids, source.read()
+        assert "\n" not in str(caught.value)
+    for statement, said in [
+        ("UPDATE embeddings_queue SET vector = x'00' WHERE seq_id = 3", "expected 4 numbers"),
+        ("UPDATE collections SET dimension = 1000000000", "expected vectors in the collection"),
+        ("UPDATE segments SET id = '../../../etc' WHERE scope = 'VECTOR'; "
+         "DELETE FROM embeddings_queue WHERE seq_id = 3", "expected a segment of vectors"),
+        ("DELETE FROM embeddings_queue WHERE seq_id = 3", "cannot be read|regular file|vectors"),
+        ("DROP TABLE embeddings; CREATE VIEW embeddings AS SELECT 1 AS embedding_id, 2 AS "
+         "segment_id", "expected a table 'embeddings' in chroma.sqlite3, got view"),
+    ]:  # fmt: skip
+        database.write_bytes(whole)
+        db = sqlite3.connect(database)
+        db.executescript(statement)
+        db.commit()
+        db.close()
+        with pytest.raises(BenchError, match=said):
+            source = open_vectors(chroma)
+            _, _ = source.ids, source.read()
+
+
+def test_nothing_pickled_is_carried_out(tmp_path, monkeypatch):
+    """A file of labels that would call something: it is passed over, and nothing is called."""
+    import pickle
+
+    from benchmark.upgrade.formats.chroma import _labels
+
+    class Evil:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "called",))
+
+    content = {"id_to_label": {"a": 3, "b": 70_000}, "evil": Evil(), "label_to_id": {3: "a"}}
+    (tmp_path / "index_metadata.pickle").write_bytes(pickle.dumps(content))
+    assert dict(_labels(tmp_path))["b"] == 70_000
+    assert not (tmp_path / "called").exists()
+    (tmp_path / "index_metadata.pickle").write_bytes(b"\x80\x03}q\x00garbage")
+    with pytest.raises(ValueError, match=r"."):
+        list(_labels(tmp_path))
+
+
+def test_damaged_tables_of_lance(tmp_path):
+    pytest.importorskip("lance")
+    shutil.copytree(FILES / "lancedb", tmp_path / "a")
+    (data,) = (tmp_path / "a" / "docs.lance" / "data").iterdir()
+    whole = data.read_bytes()
+    for n in (0, 100, len(whole) // 2):
+        data.write_bytes(whole[:n])
+        with pytest.raises(BenchError, match="expected") as caught:
+            source = open_vectors(tmp_path / "a")
+            _, _ = source.ids, source.read()
+        assert "\n" not in str(caught.value)

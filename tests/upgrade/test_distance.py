@@ -1,0 +1,96 @@
+"""Cosine, dot product and l2: what a deployment compares by decides, and maps respect it."""
+
+import h5py
+import numpy as np
+import pytest
+from support.command import call
+from support.upgrades import planted, write_upgrade
+from support.vector_files import write
+
+import benchmark
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats import open_vectors
+from benchmark.upgrade.formats.checks import metric_of
+
+
+@pytest.fixture(scope="module")
+def made():
+    return planted(n=700, q=60, dim=12)
+
+
+def scores(made, queries, gallery, distance):
+    """nDCG@10 of the one relevant item by brute force in float64."""
+    q, g = queries.astype(np.float64), gallery.astype(np.float64)
+    if distance == "cosine":
+        q, g = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (q, g))
+    products = q @ g.T
+    if distance == "l2":
+        products = 2 * products - (g**2).sum(1)
+    own = products[np.arange(len(q)), made.relevant]
+    ranks = (products >= own[:, None] - 1e-12).sum(1)
+    return np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0).mean()
+
+
+@pytest.mark.parametrize("distance", ["cosine", "dot", "l2"])
+def test_every_score_is_that_of_brute_force(made, distance):
+    """Items of lengths of their own, which a dot product and l2 see, a cosine does not."""
+    length = np.random.default_rng(5).uniform(0.4, 2.5, (len(made.new), 1)).astype(np.float32)
+    old, new = made.old * length, made.new * length
+    report = benchmark.upgrade(
+        old, new, made.queries, made.old_queries, qrels=made.qrels, maps="procrustes,linear:query",
+        distance=distance,
+    )  # fmt: skip
+    found = {s["name"]: s["score"]["value"] for s in report.document["strategies"]}
+    expected = {
+        "keep-old": (made.old_queries, old), "re-embed": (made.queries, new),
+        "naive": (made.queries, old),
+    }  # fmt: skip
+    for name, pair in expected.items():
+        assert found[name] == pytest.approx(scores(made, *pair, distance), abs=1e-9), name
+    # A rotation of vectors as they are keeps what the lengths say.
+    turned = scores(made, made.queries @ made.rotation, old, distance)
+    assert found["procrustes"] == pytest.approx(turned, abs=0.03)
+    assert found["linear:query"] == pytest.approx(turned, abs=0.08)
+    assert report.document["inputs"]["distance"] == distance
+    assert ("midpoint" in found) == (distance == "cosine")
+
+
+def test_lengths_decide_where_a_dot_product_compares(made):
+    """The relevant items are long: by dot products all of them are found, by cosine few."""
+    length = np.ones((len(made.new), 1), np.float32)
+    length[made.relevant] = 20.0
+    found = {}
+    for distance in ("cosine", "dot"):
+        document = benchmark.upgrade(
+            made.old * length, made.new * length, made.queries, made.old_queries,
+            qrels=made.qrels, maps="linear", distance=distance,
+        ).document  # fmt: skip
+        found[distance] = {s["name"]: s["score"]["value"] for s in document["strategies"]}
+    for name in ("linear", "re-embed", "keep-old"):
+        assert found["dot"][name] > found["cosine"][name] + 0.05, name
+
+
+def test_what_a_file_says(made, tmp_path):
+    """ann-benchmarks' files name their distance; an option goes before it, and is told."""
+    words = write_upgrade(tmp_path, made)
+    with h5py.File(tmp_path / "old.hdf5", "w") as file:
+        file.attrs["distance"] = "euclidean"
+        file["train"], file["train_ids"] = made.old, np.arange(len(made.old))
+    assert open_vectors(tmp_path / "old.hdf5").metric == "l2"
+    words[words.index("--old-gallery") + 1] = tmp_path / "old.hdf5"
+    code, out, err = call(*words)
+    assert (code, err) == (0, "") and "vectors compare by l2, as" in " ".join(out.split())
+    code, _, err = call(*words, "--distance", "dot")
+    assert code == 0 and "says that its vectors compare by l2, not dot" in err
+    write(tmp_path / "plain.npy", made.old, None)
+    assert open_vectors(tmp_path / "plain.npy").metric == ""
+
+
+def test_words_of_distances():
+    for word, metric in [
+        ("COSINE", "cosine"), ("vector_ip_ops", "dot"), ("Dot", "dot"), ("vector_l2_ops", "l2"),
+        ("jaccard", ""), (None, ""), (3, ""),
+    ]:  # fmt: skip
+        assert metric_of(word) == metric
+    with pytest.raises(BenchError, match=r"unknown distance 'l1'|distance: .*l1"):
+        benchmark.upgrade(1, 2, 3, distance="l1")

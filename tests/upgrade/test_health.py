@@ -1,0 +1,171 @@
+"""``bench upgrade doctor``: what is odd is told, and nothing where all is well."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.command import call
+from support.vector_files import write
+
+import benchmark
+from benchmark.upgrade.formats.rows import ArrayRows
+from benchmark.upgrade.read.demo import demo_arguments
+from benchmark.upgrade.read.health import Tally, compare, examine, look
+from benchmark.upgrade.read.mixture import mixture
+from benchmark.upgrade.show.page import render
+from benchmark.upgrade.show.wording import risks
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "vectors"
+
+
+def found(vectors, stored="float32"):
+    return {f.what: f for f in examine(look(ArrayRows("v", vectors)), "v", stored)}
+
+
+def directions(x):
+    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+
+
+def demo():
+    given = demo_arguments()
+    return (directions(given[name].astype(np.float32)) for name in ("old_gallery", "new_gallery"))
+
+
+def mixed(old, new, share, rng, n=4000):
+    """Some rows of one model, and a share of them by another."""
+    rows = rng.permutation(len(old))[:n]
+    out, k = old[rows].copy(), round(share * n)
+    out[:k] = new[rng.permutation(len(new))[:k]]
+    return out
+
+
+def test_an_index_with_a_tenth_of_another_model_is_told():
+    """Glyphs by two models of one size: 20 draws of 20 with, none of 20 without."""
+    old, new = demo()
+    for draw in range(20):
+        rng = np.random.default_rng(draw)
+        told = mixture(mixed(old, new, 0.1, rng))
+        assert told.odd and told.share == pytest.approx(0.1, abs=0.03), draw
+        assert (told.other < 400).mean() > 0.8  # the planted rows are the first 400
+        assert not mixture(mixed(old, new, 0.0, rng)).odd, draw
+
+
+@pytest.mark.skipif(not (REAL / "npl.npz").is_file(), reason="vectors of real models are not here")
+@pytest.mark.parametrize("corpus", ["cranfield", "npl"])
+def test_texts_by_two_models_are_told_from_texts_of_two_kinds(corpus):
+    with np.load(REAL / f"{corpus}.npz") as file:
+        names = [k for k in file.files if k.endswith(".docs") and k != "ids.docs"]
+        models = {k: directions(file[k].astype(np.float32)) for k in names}
+    other = "npl" if corpus == "cranfield" else "cranfield"
+    with np.load(REAL / f"{other}.npz") as file:
+        others = {k: directions(file[k].astype(np.float32)) for k in models if k in file.files}
+    rng = np.random.default_rng(0)
+    for a, old in models.items():
+        n = min(4000, len(old))
+        assert not mixture(mixed(old, old, 0.0, rng, n)).odd
+        if a in others:  # a tenth of other texts by the same model
+            assert not mixture(mixed(old, others[a], 0.1, rng, n)).odd
+        for b, new in models.items():
+            if a != b and old.shape[1] == new.shape[1]:
+                assert mixture(mixed(old, new, 0.1, rng, n)).odd, (a, b)
+
+
+def test_nothing_is_told_of_few_or_of_noise():
+    rng = np.random.default_rng(0)
+    few = mixture(directions(rng.standard_normal((200, 16))))
+    noise = mixture(directions(rng.standard_normal((4000, 64))))
+    assert few.share is None and noise.share is None and not noise.odd
+
+
+def test_counts_whatever_the_blocks():
+    """NaN, infinity, zeros and doubles, by hand."""
+    x = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
+    x[5, 2], x[6, 0], x[7], x[8] = np.nan, np.inf, 0, 0
+    x[10:13] = x[9]
+    whole, cut = Tally(8), Tally(8)
+    whole.add(x)
+    for a in range(0, 300, 7):
+        cut.add(x[a : a + 7])
+    for tally in (whole, cut):
+        assert (tally.rows, tally.broken, tally.zeros, tally.doubles) == (300, 2, 2, 3)
+        assert len(tally.part) == 296
+    assert sorted(map(tuple, whole.part)) == sorted(map(tuple, cut.part))
+    told = found(x)
+    assert told["broken"].odd and told["zeros"].odd and told["doubles"].odd
+
+
+def test_lengths():
+    x = directions(np.random.default_rng(0).standard_normal((2000, 16)))
+    ramp = np.linspace(0.5, 2, 2000)[:, None].astype(np.float32)
+    two = np.where(np.arange(2000) % 4 == 0, 14.0, 1.0)[:, None].astype(np.float32)
+    for vectors, said, odd in [
+        (x, "all of length 1", False), (3 * x, "all about the same", False),
+        (x.astype(np.float16).astype(np.float32) * 1.01, "almost 1", False),
+        (x * ramp, "not of one length", False),
+        (x * two, "in two groups: 75 % around 1, 25 % around 14", True),
+    ]:  # fmt: skip
+        told = found(vectors)["lengths"]
+        assert said in told.words and told.odd == odd
+    assert "dot" not in found(x) and found(x * ramp)["dot"].odd
+
+
+def test_the_scale_of_whole_numbers():
+    x = directions(np.random.default_rng(0).standard_normal((500, 32)))
+    for factor, said in [(127 / x.max(), "fits"), (600, "cuts them off"), (60, "less than half")]:
+        stored = np.clip(np.round(x * factor), -127, 127)
+        assert said in found(stored, "int8")["scale"].words
+
+
+def test_fresh_vectors_of_the_old_model_say_what_still_agrees():
+    old, new = (each[:2000] for each in demo())
+    stored = old.copy()
+    stored[:500] = new[:500]
+
+    def of(fresh):
+        rows = ArrayRows("old", stored, np.arange(2000)), ArrayRows("fresh", fresh, np.arange(2000))
+        return list(compare(*rows))[-1]
+
+    told = of(old)
+    assert (told.what, told.odd) == ("fresh", True) and told.value == pytest.approx(0.75, abs=0.01)
+    assert of(stored).what == "fresh" and not of(stored).odd
+    assert of(np.roll(new, 1, axis=0)).what == "agreement"
+
+
+def test_the_command(tmp_path):
+    old, new = (each[:1500] for each in demo())
+    old[3, 1] = np.nan
+    write(tmp_path / "old.npy", old, np.arange(1500))
+    write(tmp_path / "new.parquet", new, np.arange(1500))
+    words = "upgrade", "doctor", tmp_path / "old.npy", tmp_path / "new.parquet"
+    code, out, err = call(*words, "--json", tmp_path / "found.json")
+    assert (code, err) == (0, "")
+    findings = json.loads((tmp_path / "found.json").read_text())["findings"]
+    assert len(out.splitlines()) == len(findings) + 3
+    assert "LOOK  1 vectors with NaN or infinity" in out
+    assert {"rows", "broken", "lengths", "models", "agreement"} <= {f["what"] for f in findings}
+    for wrong, said in [
+        (("upgrade", "docter", "x.npy"), "expected 'doctor OLD [NEW]'"),
+        (("upgrade", "doctor", tmp_path / "no.npy"), "no.npy: cannot be read: No such file"),
+        (("upgrade", "doctor", "a.npy", "b.npy", "c.npy"), "expected 'doctor OLD [NEW]'"),
+    ]:  # fmt: skip
+        code, _, err = call(*wrong)
+        assert code == 2 and err.count("\n") == 1 and said in err
+
+
+def test_the_report_opens_with_it(tmp_path):
+    """A gallery of which a tenth is by the new model: told as a risk, with its share."""
+    given = demo_arguments()
+    old, new = (given[name] for name in ("old_gallery", "new_gallery"))
+    at = np.flatnonzero(np.isin(given["ids"]["old_gallery"], given["ids"]["new_gallery"]))
+    assert len(at) == len(new)
+    stored = old.copy()
+    ids = given["ids"]["old_gallery"][at].tolist()
+    place = [ids.index(each) for each in given["ids"]["new_gallery"]]
+    stored[at[place[::3]]] = new[::3]  # a third of the sample
+    for gallery, odd in ((old, False), (stored, True)):
+        document = benchmark.upgrade(**given | {"old_gallery": gallery}).document
+        found = [f for f in document["vectors"] if f["what"] == "models"]
+        assert [f["odd"] for f in found] == [odd, False]
+        said = any("of another model or version" in line for line in risks(document))
+        assert said == odd and ("of another model" in render(document)) == odd

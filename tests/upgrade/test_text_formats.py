@@ -1,0 +1,185 @@
+"""Vectors in text, as vendors' APIs, search engines and PostgreSQL give them."""
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import hostile
+
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats import open_vectors
+
+FILES = Path(__file__).parent / "files"
+ROWS = (np.arange(48).reshape(12, 4) / 8).astype(np.float32)
+TEXT = [f"doc-{i:02}-of-a-long-name" for i in range(12)]
+LISTS = ROWS.tolist()
+FORMS = {
+    "openai.json": (
+        {"object": "list", "model": "m", "usage": {"total_tokens": 3}, "data": [
+            {"object": "embedding", "index": k, "embedding": v} for k, v in enumerate(LISTS)
+        ]}, "index", list(range(12)),
+    ),
+    "elastic.json": (
+        {"took": 1, "_shards": {"total": 1}, "hits": {"total": {"value": 12}, "hits": [
+            {"_index": "i", "_id": t, "_source": {"title": "x", "body_vector": v}}
+            for t, v in zip(TEXT, LISTS, strict=True)
+        ]}}, "", TEXT,
+    ),
+    "pinecone-fetch.json": (
+        {"namespace": "", "vectors": {
+            t: {"id": t, "values": v, "metadata": {"n": 1}}
+            for t, v in zip(TEXT, LISTS, strict=True)
+        }}, "", TEXT,
+    ),
+    "pinecone-query.json": (
+        {"matches": [{"id": t, "values": v} for t, v in zip(TEXT, LISTS, strict=True)]}, "", TEXT,
+    ),
+    "qdrant.json": (
+        {"result": {"points": [{"id": k, "payload": None, "vector": v}
+                               for k, v in enumerate(LISTS)]}, "status": "ok"}, "", list(range(12)),
+    ),
+    "plain.json": ([{"key": t, "emb": v} for t, v in zip(TEXT, LISTS, strict=True)], "key", TEXT),
+    "named.json": (
+        [{"id": t, "vector": {"default": v, "n": 3}} for t, v in zip(TEXT, LISTS, strict=True)],
+        "", TEXT,
+    ),
+}  # fmt: skip
+"""File -> content as the program gives it, the column of ids that is told, the ids."""
+
+
+def read(path, **options):
+    source = open_vectors(path, **options)
+    return None if source.ids is None else source.ids.tolist(), source.read(), source.told
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_what_programs_give(name, tmp_path):
+    content, column, ids = FORMS[name]
+    (tmp_path / name).write_text(json.dumps(content, indent=1 if "open" in name else None))
+    found, rows, told = read(tmp_path / name)
+    np.testing.assert_array_equal(rows, ROWS)
+    assert found == ids
+    assert [line for line in told if "ids are" in line] == (
+        [f"{tmp_path / name}: ids are those of '{column}'"] if column else []
+    )
+
+
+def test_json_lines(tmp_path):
+    """A document a line; Elastic's bulk form has a line about each before it; empty lines."""
+    path = tmp_path / "a.jsonl"
+    lines = []
+    for t, v in zip(TEXT, LISTS, strict=True):
+        lines += [json.dumps({"index": {"_id": t}}), json.dumps({"doc_id": t, "my_vec": v}), ""]
+    path.write_text("\ufeff" + "\n".join(lines))
+    ids, rows, told = read(path)
+    np.testing.assert_array_equal(rows, ROWS)
+    assert ids == TEXT and told == [
+        f"{path}: vectors are those of 'my_vec'", f"{path}: ids are those of 'doc_id'",
+    ]  # fmt: skip
+    assert read(f"{path}:my_vec", id_column="-") == (None, pytest.approx(ROWS), [])
+    two = [json.dumps({"id": k, "a": v, "b": v[::-1]}) for k, v in enumerate(LISTS)]
+    (tmp_path / "b.ndjson").write_text("\n".join(two))
+    with pytest.raises(BenchError, match="got a, b; FILE:FIELD or --vector-column names one"):
+        open_vectors(tmp_path / "b.ndjson")
+    np.testing.assert_array_equal(read(tmp_path / "b.ndjson", vector_column="b")[1], ROWS[:, ::-1])
+
+
+def test_files_of_postgres():
+    """``COPY TO`` of a table of pgvector, with a tab and a backslash in another column."""
+    for name, ids in (("pgvector.copy", "1"), ("pgvector.csv", "")):
+        found, rows, _ = read(FILES / name, id_column="1" if ids else "")
+        assert found == TEXT
+        np.testing.assert_array_equal(rows, ROWS)
+    with pytest.raises(BenchError, match=r"ids: expected one column of them, got 1, 2"):
+        read(FILES / "pgvector.copy")
+    source = open_vectors(FILES / "pgvector.copy", id_column="2")
+    assert source.ids[0] == "tab\there, back\\slash doc-00-of-a-long-name"
+
+
+@pytest.mark.parametrize(("ending", "separator", "form"), [
+    (".csv", ",", '"[{}]"'), (".tsv", "\t", "[{}]"), (".tsv", "\t", "{{{}}}"),
+])  # fmt: skip
+def test_lists_in_cells(ending, separator, form, tmp_path):
+    path = tmp_path / f"a{ending}"
+    between = " " if ending == ".tsv" and form == "[{}]" else ", "
+    lines = [separator.join(["_id", "text", "embedding"])]
+    for t, v in zip(TEXT, LISTS, strict=True):
+        lines.append(separator.join([t, "a word", form.format(between.join(map(str, v)))]))
+    path.write_text("\r\n".join(lines))
+    ids, rows, _ = read(path)
+    np.testing.assert_array_equal(rows, ROWS)
+    assert ids == TEXT
+    np.testing.assert_array_equal(np.concatenate(list(open_vectors(path).vectors(5, 3, 11))),
+                                  ROWS[3:11])  # fmt: skip
+
+
+FIRST = '{"id": 1, "v": [1, 2]}\n'
+DAMAGED = {
+    "ragged.jsonl": (FIRST + '{"id": 2, "v": [1]}\n', "expected 2 numbers, got 1 in row 1"),
+    "missing.jsonl": (FIRST + '{"id": 2}\n', "expected 2 numbers, got none in row 1"),
+    "words.jsonl": (FIRST + '{"id": 2, "v": [1, "x"]}\n', "expected numbers, got something"),
+    "nulls.jsonl": (FIRST + '{"id": 2, "v": [1, null]}\n', "row 1"),
+    "nan.jsonl": (FIRST + '{"id": 2, "v": [1, NaN]}\n', "expected finite numbers"),
+    "ids.jsonl": (FIRST + '{"id": null, "v": [1, 2]}\n', "id: expected an id in each row"),
+    "kinds.jsonl": (FIRST + '{"id": "x", "v": [1, 2]}\n', "a int as in the first, got 'x'"),
+    "cut.jsonl": (FIRST + '{"id": 2, "v": [1', "line 2: expected a JSON object"),
+    "deep.jsonl": ("[" * 100_000, "line 1: expected a JSON object"),
+    "list.jsonl": ("[1, 2]\n", "expected an object, got list"),
+    "empty.jsonl": ("", r"expected vectors \[n, dim\]"),
+    "none.jsonl": ('{"id": 1}\n', "expected a field with a list of numbers, got id"),
+    "cut.json": ('[{"id": 1, "v": [1, 2]}, {"id": 2', "expected JSON, got what cannot be read"),
+    "deep.json": ('{"a":' * 100_000, "expected an array of objects|cannot be read"),
+    "number.json": ("3", "expected an array of objects"),
+    "latin.csv": (b"id,v\n\xe4,\"[1, 2]\"\n", "cannot be read"),
+    "cells.csv": ('id,v\n1,"[1, 2]"\n2\n', "expected 2 cells, got 1 in row 1"),
+    "quote.csv": ('id,v\n1,"[1, 2]\n', "cannot be read|cells"),
+    "plain.csv": ("id,a,b\n1,2,3\n", "expected a field with a list of numbers"),
+    "open.copy": ("a\t[1,2]\nb\t[1,2", "expected 2 numbers, got none in row 1"),
+    "nul.tsv": ("id\tv\n1\t[1, 2]\n2\t[1\0, 2]\n", "row 1|cannot be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_text_ends_in_one_line(name, tmp_path):
+    content, said = DAMAGED[name]
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(BenchError, match=said) as caught:
+        source = open_vectors(tmp_path / name)
+        _, _ = source.ids, list(source.vectors())
+    line = str(caught.value)
+    assert "\n" not in line and len(line) < 1000 and name in line
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".json", ".csv", ".copy"])
+@pytest.mark.parametrize("what", hostile.ENDLESS)
+def test_what_may_lie_in_the_place_of_a_text(what, ending, tmp_path):
+    (sample,) = [s for s in hostile.in_place("x", f"a{ending}") if s.name == what]
+    hostile.write(sample, tmp_path)
+    with pytest.raises(BenchError, match=f"a{ending}: "):
+        open_vectors(tmp_path / f"a{ending}").read()
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".json", ".csv"])
+def test_memory_does_not_grow_with_the_text(ending, tmp_path):
+    peaks = []
+    for n in (500, 4000):
+        path = tmp_path / f"{n}{ending}"
+        rows = np.random.default_rng(0).standard_normal((n, 64)).round(4).tolist()
+        if ending == ".json":
+            path.write_text(json.dumps([{"id": k, "v": v} for k, v in enumerate(rows)]))
+        elif ending == ".jsonl":
+            path.write_text(
+                "".join(json.dumps({"id": k, "v": v}) + "\n" for k, v in enumerate(rows))
+            )
+        else:
+            lines = (f'{k},"{v}"\n' for k, v in enumerate(rows))
+            path.write_text("id,v\n" + "".join(lines))
+        source = open_vectors(path)
+        sum(len(part) for part in source.vectors(50))  # whatever is loaded once is
+        tracemalloc.start()
+        assert sum(len(part) for part in source.vectors(50)) == n
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0] + 100_000
