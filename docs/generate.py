@@ -317,24 +317,6 @@ def _coverage() -> list[str]:
     return _table("|".join(["metric", "impostors", "level", "nominal", *designs]), *rows)
 
 
-def _estimates() -> list[str]:
-    """Reports from a sample beside the truth, from the figures of ``bench perf estimates``."""
-    path = Path(__file__).parent / "figures" / "estimates.json"
-    document = json.loads(path.read_text(encoding="utf-8"))
-    shares = ("these_queries", "all_queries", "wrong")
-    points = ("upgrade", "predicted", "bias", "error")
-    rows = [
-        (
-            row["corpus"], f"{row['old']} to {row['new']}" if row["old"] else "",
-            f"{row['sample'] or ''}", *(f"{100 * row[key]:.1f}" for key in points),
-            *(f"{100 * row[key]:.0f}" for key in shares), str(row["draws"]),
-        )
-        for row in document["rows"]
-    ]  # fmt: skip
-    heads = ["corpus", "old to new", "sample", *points, *shares, "draws"]
-    return _table("|".join(head.replace("_", " ") for head in heads), *rows)
-
-
 def _output(*words: str) -> list[str]:
     """Standard output of ``bench``, as a terminal shows it."""
     return ["```text", *command_output([*words]).rstrip().splitlines(), "```"]
@@ -457,9 +439,8 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
-    "scripts": _scripts, "coverage": _coverage, "estimates": _estimates,
-    "output": _output, "cutoffs": _cutoffs, "verdicts": _verdicts,
-    "sweep": _sweep, "both": _both, "bounds": _bounds,
+    "scripts": _scripts, "coverage": _coverage, "output": _output, "cutoffs": _cutoffs,
+    "verdicts": _verdicts, "sweep": _sweep, "both": _both, "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
     "commands": _commands, "shares": _shares,
     "study": _study, "core-tracks": _core_tracks,

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ORDER = (
     "ranking", "metrics", "config", "data", "models", "training", "contract", "tasks", "records",
-    "report", "studies", "harness", "upgrade", "perf", "leaderboard", "cli",
+    "report", "studies", "harness", "upgrade", "pairs", "perf", "leaderboard", "cli",
 )  # fmt: skip
 LOOSE = {"__init__", "errors", "api"}
 

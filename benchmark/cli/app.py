@@ -235,14 +235,10 @@ Size = Annotated[int | None, Option(min=1)]
 def perf(
     what: Annotated[str, Argument(
         help="`ranking`, `verification`, `identification`, `backfill`, `training`, `maps`, `data`,"
-        " `gpu`, `convert`, `upgrade`, `tolerance`, `store`, `site`, `coverage`, `estimates`,"
-        " `verdicts`."
+        " `gpu`, `convert`, `upgrade`, `tolerance`, `store`, `site`, `coverage`, `verdicts`."
     )],
     queries: Size = None, gallery: Size = None, dim: Size = None, classes: Size = None,
     items: Size = None, side: Annotated[int | None, Option(min=0)] = None, samples: Size = None,
-    data: Annotated[
-        Path | None, Option(help="Folder of corpora with vectors of real models, for `estimates`.")
-    ] = None,
     as_json: Annotated[
         Path | None, Option("--json", help="Write the rows and their origin to a file.")
     ] = None,
@@ -266,7 +262,6 @@ def perf(
         items=items,
         side=side,
         samples=samples,
-        data=data,
     )
     records.print_tables([table(document["rows"])])
     if as_json is not None:

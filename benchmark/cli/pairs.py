@@ -57,7 +57,7 @@ def run(
     from benchmark.pairs.board import run as carry_out
 
     its_maps, cells = _cells(board, pairs, corpora, data, out)
-    todo = [each for each in cells if not each.done]
+    todo = [each for each in cells if each.left]
     costs = embedding_s(todo), sum(each.reports_s for each in todo)
     echo(
         f"{len(todo)} of {len(cells)} cells to measure: about {_time(costs[0])} to embed, "
@@ -70,9 +70,9 @@ def run(
     with Console(stderr=True).status("") as status:
         for path in carry_out(todo, maps or its_maps, hours, status.update):
             echo(path)
-    left = sum(not each.done for each in todo)
+    left = sum(each.left for each in todo)
     if left:
-        echo(f"{left} cells left for another call")
+        echo(f"{left} reports left for another call")
         raise typer.Exit(1)
 
 

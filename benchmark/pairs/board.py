@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from benchmark.config.files import digest
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError
-from benchmark.pairs.cells import DRAWS, METRIC, SIZES, Problem, cell
+from benchmark.pairs.cells import DRAWS, METRIC, Problem, cell, sample_sizes
 from benchmark.pairs.corpora import Corpus, load_source, read_corpus
 from benchmark.pairs.embedders import Embedder, install_command, load_embedder
-from benchmark.pairs.records import read_record, record_path, write_record
+from benchmark.pairs.records import ReportRow, read_record, record_path, write_record
 from benchmark.pairs.vectors import embedded, place_of
 from benchmark.upgrade.fit.maps import chosen_maps
 
@@ -57,15 +58,24 @@ class CellPlan:
         """As commands have it."""
         return f"{self.corpus.source.id} {self.old.id}:{self.new.id}"
 
-    @property
-    def done(self) -> bool:
-        """Its record is there, and of the same corpus and weights."""
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Of the samples."""
+        return sample_sizes(len(self.corpus.items))
+
+    def reports(self) -> list[ReportRow]:
+        """Reports of its record; none where it is of another corpus or of other weights."""
         if not self.path.is_file():
-            return False
+            return []
         found = read_record(self.path)
         its = found.corpus.digest, found.old.weights, found.new.weights
         sides = (e.files["weights"].sha256 for e in (self.old, self.new))
-        return its == (self.corpus.digest, *sides)
+        return list(found.reports) if its == (self.corpus.digest, *sides) else []
+
+    @property
+    def left(self) -> int:
+        """Reports that are not measured."""
+        return len(self.sizes) * DRAWS - len(self.reports())
 
     @property
     def seed(self) -> int:
@@ -74,10 +84,8 @@ class CellPlan:
 
     @property
     def reports_s(self) -> float:
-        """Seconds of its reports, about."""
-        n = len(self.corpus.items)
-        sizes = [s for s in SIZES if s < n] or [SIZES[0]]
-        return len(sizes) * DRAWS * (_REPORT_S + _PER_ITEM_S * n)
+        """Seconds of the reports that are left, about."""
+        return self.left * (_REPORT_S + _PER_ITEM_S * len(self.corpus.items))
 
 
 def load_board(path: Path) -> PairBoard:
@@ -136,7 +144,7 @@ def require_weights(cells: Sequence[CellPlan]) -> None:
 def run(
     cells: Sequence[CellPlan], maps: str, hours: float, tell: Callable[[str], None]
 ) -> Iterator[Path]:
-    """Measure cells that have no record, in their order, none begun after some hours.
+    """Measure what is left: one draw of every cell, then the next, none begun after some hours.
 
     Yields:
         The file of each record, as it is written.
@@ -146,14 +154,18 @@ def run(
     torch.set_num_threads(1)
     chosen_maps(maps)
     end = time.monotonic() + 3600 * hours
-    for each in cells:
-        if each.done:
-            continue
-        if time.monotonic() > end:
-            return
-        sides = (embedded(e, each.corpus, tell) for e in (each.old, each.new))
-        problem = Problem.of(each.corpus, *sides, seed=each.seed)
-        reports = list(cell(problem, maps, lambda words, c=each: tell(f"{c.name}: {words}")))  # type: ignore[misc]
-        yield write_record(
-            each.path.parents[1], problem, (each.old, each.new), maps, METRIC, reports
-        )
+    for draw in range(DRAWS):
+        for each in cells:
+            found = each.reports()
+            if len(found) >= len(each.sizes) * (draw + 1):
+                continue
+            if time.monotonic() > end:
+                return
+            sides = (embedded(e, each.corpus, tell) for e in (each.old, each.new))
+            tell(f"{each.name}: draw {draw + 1} of {DRAWS}")
+            problem = Problem.of(each.corpus, *sides, seed=each.seed)
+            reports = [r.model_dump(mode="json") for r in found if r.draw < draw]
+            reports += cell(problem, draw, maps)
+            yield write_record(
+                each.path.parents[1], problem, (each.old, each.new), maps, METRIC, reports
+            )

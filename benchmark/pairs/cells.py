@@ -4,12 +4,12 @@ Queries are split into two halves, whole groups of them that share their relevan
 sees new vectors of a random sample and of all items that are relevant to its half, as a user would
 have them. The truth of the same strategies is measured in the whole gallery with all items embedded
 by both models, on the report's own queries (``same``), with the maps of the report, and on the
-other half, with maps fitted on the same items but for those that are relevant to it: no map has
-seen an item that it is judged by.
+other half, with maps fitted on the same items but for half of those that are relevant to it, twice:
+no map has seen an item that it is judged by.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +31,8 @@ from benchmark.upgrade.read.gallery import GalleryBlock, Whole
 from benchmark.upgrade.read.inputs import Inputs, read_inputs
 from benchmark.upgrade.read.qrels import Qrels
 from benchmark.upgrade.read.request import UpgradeRequest, missing
-from benchmark.upgrade.search.strategies import KEEP, make_plan
+from benchmark.upgrade.search.lists import possible_ranks
+from benchmark.upgrade.search.strategies import KEEP, Strategy, make_plan
 
 SIZES = (300, 1000, 3000)
 """Items of the random sample."""
@@ -45,6 +46,11 @@ COLUMNS = (
 )  # fmt: skip
 """Of a strategy: what the report says of it, then the truth. A gain is over keeping the old model;
 its value is a difference of scores. ``sampling`` is None where nothing is estimated."""
+
+
+def sample_sizes(n: int) -> list[int]:
+    """Those of ``SIZES`` that leave a fifth of the items out; of a small corpus the first."""
+    return [s for s in SIZES if s <= 0.8 * n] or [SIZES[0]]
 
 
 @dataclass(frozen=True)
@@ -109,14 +115,12 @@ class Problem:
         ))  # fmt: skip
 
     def sizes(self) -> list[int]:
-        """Those of ``SIZES`` that leave a fifth of the items out; of a small corpus the first."""
-        return [s for s in SIZES if s <= 0.8 * self.n] or [SIZES[0]]
+        """Of its samples."""
+        return sample_sizes(self.n)
 
 
-def cell(
-    problem: Problem, maps: str = "quick", tell: Callable[[str], None] = lambda words: None
-) -> Iterator[dict[str, Any]]:
-    """Every report of a cell beside the truth, one after the other.
+def cell(problem: Problem, draw: int, maps: str = "quick") -> Iterator[dict[str, Any]]:
+    """Every report of one draw of a cell beside the truth, by size of the sample.
 
     Yields:
         ``size``, ``draw``, ``embedded`` items, ``queries`` of either half, ``seconds`` of the
@@ -124,9 +128,7 @@ def cell(
         ``barred`` (what usual constraints forbid) and by strategy ``COLUMNS`` times ``SCALE``.
     """
     for size in problem.sizes():
-        for draw in range(DRAWS):
-            tell(f"a report on {size:,} items, draw {draw + 1} of {DRAWS}")
-            yield _report(problem, size, draw, chosen_maps(maps))
+        yield _report(problem, size, draw, chosen_maps(maps))
 
 
 def _report(problem: Problem, size: int, draw: int, labels: Sequence[str]) -> dict[str, Any]:
@@ -197,28 +199,44 @@ def same(problem: Problem, report: Study, queries: Ints) -> dict[str, Scores]:
 def others(problem: Problem, report: Study, queries: Ints) -> dict[str, Scores]:
     """Truth of every strategy on queries that a report has not seen.
 
-    Maps are fitted anew on the items of the report's first sample, but for those that are relevant
-    to these queries.
+    Maps are fitted anew, twice, on the items of the report's first sample but for one half of those
+    that are relevant to these queries; each relevant item is ranked by maps that have not seen it.
 
     Returns:
         Strategy -> metric -> values ``[q]``.
     """
     rows = np.arange(problem.n)
     inputs = problem.inputs(rows, queries)
-    relevant = inputs.pairs(rows)
-    fold = report.first
-    fitted = fold.sample.fitted & ~np.isin(fold.sample.rows, problem.relevant(queries))
-    pairs = fold.sample.old[fitted], fold.sample.new[fitted]
-    labels = [each.label for each in fold.maps]
-    fits, _ = fit_all(labels, *pairs, inputs.distance, inputs.request.seed, lambda words: None)
-    best = None if fold.best is None else next(f for f in fits if f.label == fold.best.label)
-    plan = make_plan(
-        inputs.gallery, inputs.queries, inputs.old_queries, _between(inputs, pairs, fold.shares),
-        fits, best,
-    )  # fmt: skip
-    known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
-    found = evaluate(Whole(inputs.gallery), relevant, known, plan, inputs.distance).ranks
-    return {name: scores_of(ranks, relevant) for name, ranks in found.items()}
+    relevant, fold = inputs.pairs(rows), report.first
+    sample, whole = fold.sample, Whole(inputs.gallery)
+    parts = np.random.default_rng(problem.seed).random(problem.n) < 0.5
+    unwanted = np.isin(sample.rows, problem.relevant(queries))
+    ranks: dict[str, Ints] = {}
+    for part in (parts, ~parts):
+        fitted = sample.fitted & ~(unwanted & part[sample.rows])
+        pairs = sample.old[fitted], sample.new[fitted]
+        labels = [each.label for each in fold.maps]
+        fits, _ = fit_all(labels, *pairs, inputs.distance, inputs.request.seed, lambda words: None)
+        best = None if fold.best is None else next(f for f in fits if f.label == fold.best.label)
+        between = _between(inputs, pairs, fold.shares)
+        plan = make_plan(
+            inputs.gallery, inputs.queries, inputs.old_queries, between, fits, best
+        )  # fmt: skip
+        if ranks:  # what has no map is the same
+            plan = replace(plan, strategies=[s for s in plan.strategies if _fits(s)])
+        known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
+        its = part[relevant.row[relevant.counted]]
+        for name, found in evaluate(whole, relevant, known, plan, inputs.distance).ranks.items():
+            ranks[name] = np.where(its, found, ranks.get(name, found))
+    query = relevant.query[relevant.counted]
+    return {
+        name: scores_of(possible_ranks(found, query), relevant) for name, found in ranks.items()
+    }
+
+
+def _fits(strategy: Strategy) -> bool:
+    """True where pairs decide: by a map, or by the rotation of interpolated queries."""
+    return strategy.fitted is not None or strategy.name in ("midpoint", "slerp")
 
 
 def _between(

@@ -171,7 +171,7 @@ def status_table(cells: Sequence[CellPlan]) -> TextTable:
     lines = []
     for corpus in dict.fromkeys(c.corpus.source.id for c in cells):
         its = [c for c in cells if c.corpus.source.id == corpus]
-        todo = [c for c in its if not c.done]
+        todo = [c for c in its if c.left]
         hours = (embedding_s(todo), sum(c.reports_s for c in todo))
         lines.append([corpus, str(len(its)), str(len(its) - len(todo)),
                       *(f"{s / 3600:.2f}" for s in hours)])  # fmt: skip

@@ -23,16 +23,15 @@ def names() -> list[str]:
     return sorted(path.stem for path in files if path.stem not in _HELPERS)
 
 
-def run(name: str, data: Path | None = None, **sizes: int | None) -> list[dict[str, Any]]:
+def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
     """Run one benchmark of :func:`names`, with those of ``SIZES`` that it has; None is its default.
 
     ``queries`` are also probe templates or training images, ``gallery`` enrolled templates,
     ``classes`` subjects, ``items`` stored vectors or records of a site; ``side`` is the
-    dimension of side-information; ``samples`` are simulated evaluations or draws. ``data`` is the
-    folder of a benchmark that reads one.
+    dimension of side-information; ``samples`` are simulated evaluations.
     Rows have ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
-    (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance``,
-    ``coverage`` and ``estimates`` have columns of their own. A ValueError says that the name or a
+    (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance`` and
+    ``coverage`` have columns of their own. A ValueError says that the name or a
     size is unknown, or a size is below 1 (``side``: below 0), a BenchError that the benchmark has
     no such size.
     """
@@ -49,20 +48,16 @@ def run(name: str, data: Path | None = None, **sizes: int | None) -> list[dict[s
             raise BenchError(f"perf {name}: has no size '{key}'; it has {', '.join(known)}")
         if value < least:
             raise ValueError(f"{key}: expected at least {least}, got {value}")
-    if "data" in inspect.signature(rows).parameters:
-        return rows(data=data, **given)
-    if data is not None:
-        raise BenchError(f"perf {name}: reads no data")
     return rows(**given)
 
 
-def document(name: str, data: Path | None = None, **sizes: int | None) -> dict[str, Any]:
+def document(name: str, **sizes: int | None) -> dict[str, Any]:
     """The rows of :func:`run`, and where they come from: command, date, code, packages, hardware.
 
     ``load`` counts the processes that ran or waited in the minute before and in the last one.
     """
     before = os.getloadavg()[0]
-    rows = run(name, data, **sizes)
+    rows = run(name, **sizes)
     words = [f"--{key} {value}" for key, value in sizes.items() if value is not None]
     return {
         "command": " ".join(["bench perf", name, *words]),

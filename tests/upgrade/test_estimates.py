@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ from support.upgrades import planted, studied
 
 import benchmark
 from benchmark.metrics.kept_share import mean, measured
-from benchmark.perf import estimates
 from benchmark.upgrade.measure.calibration import Calibration, Counts
 from benchmark.upgrade.measure.list_estimate import ListEstimate, PartlyEmbedded, _nested
 from benchmark.upgrade.measure.query_groups import query_groups
@@ -23,11 +20,6 @@ from benchmark.upgrade.read.gallery import Whole, one_pass
 from benchmark.upgrade.read.qrels import Qrels
 from benchmark.upgrade.search.lists import search
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
-
-REAL = Path(__file__).parents[3] / "shared" / "data"
-needs_real = pytest.mark.skipif(
-    not (REAL / "vectors" / "npl.npz").is_file(), reason="vectors of real models are not here"
-)
 
 
 @pytest.fixture(scope="module")
@@ -55,41 +47,6 @@ def test_a_worse_model_is_refused(worse):
     assert report.recommended == truth.recommended == KEEP
     off = scores[0][REEMBED]["value"] - scores[1][REEMBED]["value"]
     assert abs(off) <= 1.5 * scores[0][REEMBED]["sampling"]  # one draw; 1.0 holds 19 of 20
-
-
-@needs_real
-@pytest.mark.parametrize(
-    ("old", "new", "better"),
-    [
-        ("bge-small-en-v1.5", "paraphrase-minilm-l3-v2", False),
-        ("wordllama", "bge-small-en-v1.5", True),
-    ],
-)
-def test_real_models_are_told_apart_from_a_tenth(old, new, better):
-    """NPL: 11,426 items, of which 1,000 at random and the relevant ones are embedded."""
-    corpus = estimates.Corpus.read(REAL / "vectors/npl.npz", REAL / "text/npl/qrels.tsv")
-    rows = {(r["strategy"], r["metric"]): r for r in estimates._cell(corpus, old, new, 1000, 0)}
-    upgrade = rows["upgrade", "ndcg_at_10"]
-    assert (upgrade["truth"] > 0) == (upgrade["estimate"] > 0) == better
-    assert upgrade["better"] == better
-    for row in rows.values():
-        assert abs(row["estimate"] - row["truth"]) <= 2 * row["sampling"], row
-
-
-@pytest.mark.slow
-@needs_real
-def test_intervals_of_real_models_hold_what_is_true(tmp_path, monkeypatch):
-    """Cranfield and CISI, every pair of models: the shares that intervals promise."""
-    monkeypatch.setenv("COMPATBENCH_STORE", str(tmp_path))
-    monkeypatch.setattr(estimates, "SIZES", (300,))
-    found = [
-        row
-        for name in ("cranfield", "cisi")
-        for row in estimates._corpus(REAL / f"vectors/{name}.npz", 2)
-    ]
-    (*_, everything) = estimates.summary(found)
-    assert abs(everything["bias"]) < 0.01 and everything["wrong"] == 0.0
-    assert everything["these_queries"] >= 0.85 and everything["all_queries"] >= 0.9
 
 
 def counts(rng, n=4000, factor=0.8, shape=3.0, kind=1.5):
@@ -226,50 +183,6 @@ def test_queries_of_a_class_that_come_by_judgements_are_drawn_together():
             holds += held and inside
             alone += not held and inside
     assert holds >= 0.92 * 200 > 0.8 * 200 > alone
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    """A folder as ``bench perf estimates`` reads it, of one small corpus by two models."""
-    made = planted(n=420, q=40)
-    (tmp_path / "vectors").mkdir()
-    (tmp_path / "text" / "small").mkdir(parents=True)
-    ids, queries = (np.array([f"{a}{i}" for i in range(n)]) for a, n in (("d", 420), ("q", 40)))
-    np.savez(
-        tmp_path / "vectors" / "small.npz", **{"ids.docs": ids, "ids.queries": queries},
-        **{"a.docs": made.old, "a.queries": made.old_queries},
-        **{"b.docs": made.new, "b.queries": made.queries},
-    )  # fmt: skip
-    lines = [f"q{q}\td{row}\t1" for q, row in enumerate(made.relevant)]
-    text = "\n".join(["query-id\tcorpus-id\tscore", *lines])
-    (tmp_path / "text" / "small" / "qrels.tsv").write_text(text)
-    return tmp_path, made
-
-
-def test_the_command_holds_reports_against_the_truth(corpus, monkeypatch):
-    folder, made = corpus
-    monkeypatch.setenv("COMPATBENCH_STORE", str(folder / "store"))
-    rows = estimates.rows(samples=1, data=folder)
-    assert [(r["old"], r["new"], r["sample"]) for r in rows] == [
-        ("a", "b", 300), ("b", "a", 300), ("", "", None),
-    ]  # fmt: skip
-    scores = []
-    for queries, items in ((made.old_queries, made.old), (made.queries, made.new)):
-        q, x = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (queries, items))
-        own = (q * x[made.relevant]).sum(axis=1)
-        ranks = ((q @ x.T) >= own[:, None] - 1e-6).sum(axis=1)
-        scores.append(np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0.0).mean())
-    assert rows[0]["upgrade"] == pytest.approx(scores[1] - scores[0], abs=1e-6)
-    assert rows[1]["upgrade"] == pytest.approx(scores[0] - scores[1], abs=1e-6)
-    kept = {p: p.stat().st_mtime_ns for p in (folder / "store" / "estimates").iterdir()}
-    assert len(kept) == 2 and all(json.loads(p.read_text()) for p in kept)
-    assert estimates.rows(samples=1, data=folder) == rows
-    assert kept == {p: p.stat().st_mtime_ns for p in (folder / "store" / "estimates").iterdir()}
-
-
-def test_a_folder_without_corpora_is_refused(tmp_path):
-    with pytest.raises(benchmark.BenchError, match=r"expected --data DIR with vectors/NAME.npz"):
-        estimates.rows(data=tmp_path)
 
 
 def test_a_sample_of_relevant_items_alone_is_told(known):
