@@ -117,8 +117,11 @@ def _print_plan(request: Request, store: Store, out: Path, published: Published 
 def print_results(records: Sequence[Record], folder: Path) -> None:
     """The table, and beside the records CSV, plots and page; unchanged ones are not drawn again."""
     from benchmark.report import record_tables, render
+    from benchmark.report.found import found
     from benchmark.report.tables import csv_tables
 
+    for words in found(records):
+        echo(words)
     print_tables(record_tables(records))
     first = records[0]
     one = len({r.protocol for r in records}) == 1

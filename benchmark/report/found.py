@@ -1,0 +1,43 @@
+"""One sentence on what records of a run found: shares of the upgrade, and on which classes."""
+
+from collections.abc import Iterator, Sequence
+
+from benchmark.config import registry
+from benchmark.records.record import Record
+from benchmark.report import numbers, select
+from benchmark.report.effects import criterion, effects, keeps
+from benchmark.report.scenarios import CLASSES, scenario
+from benchmark.report.scores import group
+
+_MOST = 4
+"""Methods of a sentence."""
+
+
+def found(records: Sequence[Record]) -> Iterator[str]:
+    """A sentence for each protocol and setting, by the metric that stands first there.
+
+    A method "keeps 40 % ± 5 of the upgrade", where 0 % is the old model and 100 % the new one with
+    everything embedded again; intervals only from three seeds on. Nothing of controls, and of
+    boards whose new model alone is hardly better.
+    """
+    groups = group(records)
+    for members in groups:
+        metric, *_ = select.metrics(members)
+        of = criterion(members, metric)
+        known = {
+            method: effect
+            for method, effect in effects(members, of).items()
+            if effect.share.value is not None and method != "independent"
+            if not registry.is_control(method)
+        }
+        if not known:
+            continue
+        about = scenario(members[0])
+        best = sorted(known, key=lambda m: (-(known[m].share.value or 0.0), m))
+        where = f" on {CLASSES[about.classes]}" if about.classes else ""
+        words = "; ".join(f"{method} {keeps(known[method])}" for method in best[:_MOST])
+        more = f"; {len(best) - _MOST} others keep less" if len(best) > _MOST else ""
+        few = all(not known[m].enough for m in best)
+        beside = " Fewer than three seeds have no interval (--seeds 0-2)." if few else ""
+        name = f"{members[0].protocol}: by" if len(groups) > 1 else "By"
+        yield f"{name} {numbers.metric(metric).label}{where}, {words}{more}.{beside}"

@@ -1,0 +1,35 @@
+"""The sentence that leads the table of a run."""
+
+from support.records import make_record
+
+from benchmark.report.found import found
+
+
+def test_three_seeds_say_what_each_method_keeps():
+    """From 0.5 to 0.9 is the upgrade; l2 is below the old model, a control is not told of."""
+    scores = {"bct": (0.6, 0.62, 0.58), "l2": (0.48, 0.48, 0.48), "independent": (0.1, 0.1, 0.1),
+              "random": (0.7, 0.7, 0.7)}  # fmt: skip
+    made = [make_record(m, v, seed=s) for m, values in scores.items() for s, v in enumerate(values)]
+    (words,) = found(made)
+    assert words == (
+        "By CMC@1, bct keeps 25 % ± 12 of the upgrade; l2 is 5 % ± 0 of the upgrade below the old "
+        "model."
+    )
+
+
+def test_a_single_seed_has_no_interval_and_settings_have_names():
+    made = [
+        make_record("fct", 0.7, protocol=f"loss-change:{s}") for s in ("relu", "softmax-softmax")
+    ]
+    first, second = found(made)
+    assert first == (
+        "loss-change:relu: by CMC@1, fct keeps 50 % of the upgrade (1 model). Fewer than three "
+        "seeds have no interval (--seeds 0-2)."
+    )
+    assert second.startswith("loss-change:softmax-softmax: by CMC@1, fct keeps 50 %")
+
+
+def test_nothing_is_told_of_no_upgrade_or_of_many_methods_more_than_four():
+    assert not [*found([make_record("bct", 0.6, high=0.501)])]
+    made = [make_record(f"other-{i}", 0.5 + i / 50) for i in range(7)]
+    assert "; 3 others keep less." in next(found(made))
