@@ -1,6 +1,7 @@
-"""First lines of docstrings: an imperative or a noun phrase, never a question."""
+"""First lines of docstrings, never a question, and names of classes, each for one thing."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -24,3 +25,16 @@ def test_no_docstring_opens_with_a_question():
     assert len(found) > 2000
     wrong = [f"{at} {text}" for at, text in found if text.split()[0].lower() in QUESTIONS]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_class_name_stands_for_two_things():
+    """Adapters are apart: each is a file of its own, whose source is a part of its records."""
+    names = Counter(
+        node.name
+        for folder in ("benchmark", "leaderboard")
+        for file in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert len(names) > 200
+    assert [name for name, n in names.items() if n > 1] == []

@@ -18,7 +18,7 @@ from benchmark.cli.records import print_tables, selected
 from benchmark.errors import AbsentError, BenchError
 
 if TYPE_CHECKING:
-    from benchmark.harness.board_costs import Estimate
+    from benchmark.harness.board_costs import TimeEstimate
     from benchmark.harness.core_board import CoreBoard, UnitStatus
 
 app = typer.Typer(
@@ -216,7 +216,7 @@ def _write_pictures(out: Path, roots: dict[str, Path], seeds: Collection[int]) -
 
 def _look(
     path: Path | None, out: Path, roots: dict[str, Path], store: Path | None
-) -> tuple[CoreBoard, list[UnitStatus], list[Estimate]]:
+) -> tuple[CoreBoard, list[UnitStatus], list[TimeEstimate]]:
     from benchmark.harness.board_costs import Estimates, stages_left
     from benchmark.harness.core_board import read_core_board, unit_statuses
     from benchmark.harness.published_models import read_published
@@ -236,7 +236,7 @@ def _look(
     return board, statuses, [estimates.of(one.unit, todo) for one, todo in pairs]
 
 
-def _row(status: UnitStatus, estimate: Estimate) -> dict[str, object]:
+def _row(status: UnitStatus, estimate: TimeEstimate) -> dict[str, object]:
     unit = status.unit
     return {
         "protocol": unit.protocol, "track": unit.track, "seed": unit.seed,
@@ -246,7 +246,7 @@ def _row(status: UnitStatus, estimate: Estimate) -> dict[str, object]:
 
 
 def _print_table(
-    board: CoreBoard, statuses: Sequence[UnitStatus], estimates: Sequence[Estimate]
+    board: CoreBoard, statuses: Sequence[UnitStatus], estimates: Sequence[TimeEstimate]
 ) -> None:
     """A line for each protocol and what is changed of it, in the order of importance."""
     from benchmark.harness.core_board import count_states
@@ -277,7 +277,7 @@ def _print_table(
     print_tables([table])
 
 
-def _print_sum(statuses: Sequence[UnitStatus], estimates: Sequence[Estimate], n: int) -> None:
+def _print_sum(statuses: Sequence[UnitStatus], estimates: Sequence[TimeEstimate], n: int) -> None:
     from benchmark.harness.core_board import count_states
 
     counts = count_states(statuses)
@@ -290,7 +290,7 @@ def _print_sum(statuses: Sequence[UnitStatus], estimates: Sequence[Estimate], n:
         echo("~: partly of records of other tracks.")
 
 
-def hours(estimates: Sequence[Estimate]) -> str:
+def hours(estimates: Sequence[TimeEstimate]) -> str:
     """Hours in a cell: ``~1.5`` where other tracks' times stand in, ``?`` where none are known."""
     seconds = [e.seconds for e in estimates]
     known = sum(s or 0.0 for s in seconds) / _HOUR

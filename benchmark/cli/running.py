@@ -18,7 +18,7 @@ from benchmark.config.sweep import Axis
 from benchmark.errors import printable
 from benchmark.harness.execution import Reporter
 from benchmark.harness.graph import Stage
-from benchmark.harness.published_models import Published
+from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.requests import Request
 from benchmark.harness.store import Store, default_store
 from benchmark.metrics.intervals import LEAST_GROUPS
@@ -77,7 +77,7 @@ class Progress(Reporter):
 
 
 def print_plans(
-    requests: Sequence[Request], store: Path | None, out: Path, published: Published | None
+    requests: Sequence[Request], store: Path | None, out: Path, published: PublishedModels | None
 ) -> None:
     """The stages of requests, what of them is stored, and where records go."""
     for request in requests:
@@ -88,7 +88,9 @@ def print_plans(
         _print_plan(request, Store(store or default_store()), out, published)
 
 
-def _print_plan(request: Request, store: Store, out: Path, published: Published | None) -> None:
+def _print_plan(
+    request: Request, store: Store, out: Path, published: PublishedModels | None
+) -> None:
     plan, track = request.plan(published=published), request.setup.track
     has_data = request.data_root is not None or not track.needs_root
     for line in generation_lines(request.setup):

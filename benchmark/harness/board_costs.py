@@ -12,7 +12,7 @@ from benchmark.config.setup import Precision
 from benchmark.errors import BenchError
 from benchmark.harness.core_board import Unit, UnitStatus, unit_request
 from benchmark.harness.graph import TAKE, Stage, unique_stages
-from benchmark.harness.published_models import Published
+from benchmark.harness.published_models import PublishedModels
 from benchmark.records.record import Record
 
 Level = tuple[str, ...]
@@ -37,7 +37,7 @@ def stage_seconds(records: Iterable[Record]) -> float:
 
 def stages_left(
     statuses: Iterable[UnitStatus], roots: Mapping[str, Path], precision: Precision,
-    stored: Callable[[str], bool] = lambda name: False, published: Published | None = None,
+    stored: Callable[[str], bool] = lambda name: False, published: PublishedModels | None = None,
 ) -> Iterator[list[Stage] | None]:  # fmt: skip
     """The stages that each unit still needs; loads torch.
 
@@ -67,7 +67,7 @@ def stages_left(
 
 def _of_what_is_missing(
     status: UnitStatus, roots: Mapping[str, Path], precision: Precision,
-    published: Published | None,
+    published: PublishedModels | None,
 ) -> list[Stage]:  # fmt: skip
     if not status.todo:
         return []
@@ -83,7 +83,7 @@ def _of_what_is_missing(
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TimeEstimate:
     """Seconds on one core, and whether some are of records of other tracks."""
 
     seconds: float | None  # None where no record says anything
@@ -113,10 +113,10 @@ class Estimates:
                     found.setdefault((fit, *level), []).append(stage.seconds or 0.0)
         self._medians = {each: statistics.median(s[-_LAST:]) for each, s in found.items()}
 
-    def of(self, unit: Unit, stages: Sequence[Stage] | None) -> Estimate:
+    def of(self, unit: Unit, stages: Sequence[Stage] | None) -> TimeEstimate:
         """Of what is to be done of a unit."""
         if stages is None:
-            return Estimate(None, rough=True)
+            return TimeEstimate(None, rough=True)
         length = dict(unit.changes).get("recipe.length", 1)
         times = length if isinstance(length, int) else 1
         total, rough = 0.0, False
@@ -125,11 +125,11 @@ class Estimates:
                 continue
             level = next(filter(self._medians.__contains__, _nearest(unit, stage.title)), None)
             if level is None:
-                return Estimate(None, rough=True)
+                return TimeEstimate(None, rough=True)
             trained = stage.title.startswith(("train", "fit"))
             total += self._medians[level] * (times if trained else 1)
             rough = rough or not level[2]
-        return Estimate(total, rough)
+        return TimeEstimate(total, rough)
 
 
 def _nearest(unit: Unit, title: str) -> list[Level]:

@@ -17,7 +17,7 @@ from benchmark.config.tracks import Track
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
 from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, plain_model, record_key
-from benchmark.harness.published_models import Published
+from benchmark.harness.published_models import PublishedModels
 from benchmark.records.old_model import MODEL, TEXT_MODELS
 from benchmark.training.side_kinds import SIDES
 
@@ -33,7 +33,7 @@ Inputs = dict[str, Stage]
 def make_plan(
     setup: Setup, labels: list[str], seeds: list[int], *, data_root: Root = None,
     first_seed: int | None = None, precision: Precision = "recipe",
-    published: Published | None = None,
+    published: PublishedModels | None = None,
 ) -> Plan:  # fmt: skip
     """Lay out the stages of some methods and seeds; ``independent`` is always among the results.
 
@@ -70,7 +70,7 @@ class _Layout:
 
     def __init__(
         self, setup: Setup, data: Stage, seed: int, first_seed: int | None, data_root: Root,
-        published: Published | None,
+        published: PublishedModels | None,
     ) -> None:  # fmt: skip
         self.data_root, self.published = data_root, published
         self.setup, self.data, self.seed = setup, data, seed

@@ -21,7 +21,7 @@ from benchmark.errors import BenchError
 from benchmark.harness.artifacts import MODEL
 from benchmark.harness.graph import TAKE, Stage
 from benchmark.records.evidence import evidence_file
-from benchmark.records.record import Curve, NotNegative, StageRun
+from benchmark.records.record import KeptCurve, NotNegative, StageRun
 
 FOLDER = "models"
 INDEX = "index.json"
@@ -48,7 +48,7 @@ class TrainingFacts(Model):
     """Of the image encoder, where queries are texts."""
     n_images: NotNegative
     n_classes: NotNegative
-    curves: Mapping[str, Curve]
+    curves: Mapping[str, KeptCurve]
     weights_sha256: Sha256 | None = None
     """Of the weights that it began with."""
 
@@ -82,7 +82,7 @@ class Index(Model):
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedModels:
     """Published models of a folder.
 
     Attributes:
@@ -134,7 +134,7 @@ def path_of(folder: Path, sha256: str) -> Path:
     return folder / f"{sha256}.safetensors"
 
 
-def read_published(folder: Path | None = None) -> Published | None:
+def read_published(folder: Path | None = None) -> PublishedModels | None:
     """The published models of a folder, by default of ``results/models`` here or of the checkout.
 
     Returns:
@@ -151,10 +151,10 @@ def read_published(folder: Path | None = None) -> Published | None:
     else:
         path = folder / INDEX
     value = read_sealed(path, _LARGEST_INDEX)
-    return Published(path.parent, build(Index, value, str(path)))
+    return PublishedModels(path.parent, build(Index, value, str(path)))
 
 
-def parse_published(given: str | Path | None) -> Published | None:
+def parse_published(given: str | Path | None) -> PublishedModels | None:
     """As ``--published`` says it: a folder, ``none``, or nothing for that of the checkout."""
     return None if given == "none" else read_published(None if given is None else Path(given))
 

@@ -17,13 +17,13 @@ from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.executor import execute
 from benchmark.harness.graph import SCORING, TRAINING, data_source, record_key
-from benchmark.harness.published_models import Published, read_published
+from benchmark.harness.published_models import PublishedModels, read_published
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out
 from benchmark.harness.store import Store
 from benchmark.records.provenance import code_version
 from benchmark.records.record import Record
-from benchmark.records.verified import TOLERANCE, Verification
+from benchmark.records.verified import TOLERANCE, Verified
 
 _KIND = ("cpu", "system", "precision")
 _IF_KNOWN = "instructions"  # what older records do not say
@@ -85,7 +85,7 @@ class Repetition:
             f"{100 * again[worst]:.4f} here"
         )
 
-    def verification(self) -> Verification | None:
+    def verification(self) -> Verified | None:
         """The badge; ``None`` on a machine of another kind.
 
         Raises:
@@ -99,7 +99,7 @@ class Repetition:
                 f"not what comes out here: {points:.4g} points apart, at most {TOLERANCE:g} allowed"
                 f" ({where})"
             )
-        return Verification(
+        return Verified(
             record=str(self.record.seal), date=datetime.now(UTC).date().isoformat(),
             machine=dict(self.again.environment), bit_for_bit=self.bit_for_bit, points=points,
             code=code_version(),
@@ -225,7 +225,7 @@ def other_work(record: Record, request: Request) -> str:
     return "; ".join(words) or f"its key is another (scoring version {SCORING} here)"
 
 
-def _taken(record: Record) -> Published | None:
+def _taken(record: Record) -> PublishedModels | None:
     """The published models that a record's work took; others are trained, published or not."""
     titles = [title for title, stage in record.run.stages.items() if stage.published]
     if not titles:

@@ -17,7 +17,7 @@ from benchmark.config.setup import Precision, Setup
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, UnsuitedError
 from benchmark.harness.graph import Plan
-from benchmark.harness.published_models import Published
+from benchmark.harness.published_models import PublishedModels
 from benchmark.records.record import record_path
 
 Key = tuple[str, int]
@@ -50,7 +50,7 @@ class Request:
 
     def plan(
         self, labels: Sequence[str] | None = None, seeds: Sequence[int] | None = None,
-        published: Published | None = None,
+        published: PublishedModels | None = None,
     ) -> Plan:  # fmt: skip
         """The graph of stages; of all methods and seeds where none are named."""
         # Planning imports adapters, and with them torch.

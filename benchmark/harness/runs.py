@@ -11,7 +11,7 @@ from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.executor import execute
 from benchmark.harness.graph import Plan, Result, data_source, record_key
-from benchmark.harness.published_models import Published
+from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.requests import Key, Request
 from benchmark.harness.store import Store, default_store
 from benchmark.records.details_files import check_digest, queries_path
@@ -26,7 +26,7 @@ Records = dict[Key, Record]
 def carry_out(
     requests: Sequence[Request], existing: Existing = "skip", store: str | Path | None = None,
     out: Path = Path("runs"), compute: Compute | None = None, reporter: Reporter | None = None,
-    published: Published | None = None, queries: bool = True,
+    published: PublishedModels | None = None, queries: bool = True,
 ) -> list[Record]:  # fmt: skip
     """Run requests one after the other, after reporting what they leave out.
 
@@ -97,7 +97,9 @@ def _precise(record: Record, request: Request) -> bool:
     return request.precision in ("recipe", record.environment.get("precision"))
 
 
-def _plan(request: Request, known: Records, out: Path, published: Published | None) -> Plan | None:
+def _plan(
+    request: Request, known: Records, out: Path, published: PublishedModels | None
+) -> Plan | None:
     """The plan of what is not known; ``None`` if all is, as planning loads methods and torch."""
     todo = [key for key in request.paths(out) if key not in known]
     labels, seeds = [label for label, _ in todo], sorted({seed for _, seed in todo})

@@ -33,7 +33,7 @@ class OperatingPoint:
 
 
 @dataclass(frozen=True)
-class Curve:
+class RocCurve:
     """The ROC at every distinct score, from accepting nothing to accepting all.
 
     Rates ascend from 0 to 1; the thresholds are the scores, descending, the first infinite.
@@ -117,7 +117,7 @@ def thresholds(
     ]
 
 
-def roc(genuine: Any, impostor: Any, *, drop_intermediate: bool = False) -> Curve:
+def roc(genuine: Any, impostor: Any, *, drop_intermediate: bool = False) -> RocCurve:
     """The ROC at every distinct score, as scikit-learn's ``roc_curve``.
 
     With ``drop_intermediate``, scikit-learn's default, a point is left out that lies between two
@@ -134,7 +134,7 @@ def roc(genuine: Any, impostor: Any, *, drop_intermediate: bool = False) -> Curv
         turns = (np.diff(x, 2) != 0 for x in (accepted_good, accepted - accepted_good))
         kept = np.concatenate([[True], np.logical_or(*turns), [True]])
         values, accepted, accepted_good = values[kept], accepted[kept], accepted_good[kept]
-    return Curve(
+    return RocCurve(
         far=np.concatenate([[0.0], (accepted - accepted_good) / len(bad)]),
         tar=np.concatenate([[0.0], accepted_good / len(good)]),
         threshold=np.concatenate([[np.inf], values.astype(np.float64)]),

@@ -203,7 +203,7 @@ def _of_a_library(name: str, channels: int, image_size: int) -> tuple[nn.Module,
     return model, int(getattr(model, "head_hidden_size", None) or model.num_features)
 
 
-class Block(nn.Module):
+class ConvBlock(nn.Module):
     """Two 3 x 3 convolutions and a shortcut (He et al. 2016).
 
     The shortcut takes every ``stride``-th pixel and then convolves, the same but for rounding as a
@@ -252,7 +252,7 @@ def _conv(inputs: int, outputs: int, size: int, stride: int, groups: int = 1) ->
 
 def _staged(family: str, width: int, depth: int, channels: int) -> nn.Module:
     """A stem and three stages, each of twice the channels of the one before."""
-    block = {"convnet": Block, "plain": _plain, "mobilenet": _separable}[family]
+    block = {"convnet": ConvBlock, "plain": _plain, "mobilenet": _separable}[family]
     layers, inputs = _conv(channels, width, 3, 2), width
     for stage, stride in enumerate(_STRIDES):
         outputs = width * 2**stage

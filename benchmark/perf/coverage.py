@@ -63,7 +63,7 @@ def _design(classes: int, items: int, samples: int) -> Iterator[dict[str, Any]]:
     samples = samples if classes * items < _LARGE else max(1, samples // 2)
     for level, apart in LEVELS.items():
         rng = np.random.default_rng([classes, items])
-        problem = Problem(classes, items)
+        problem = CoverageProblem(classes, items)
         tallies: Tallies = {}
         curves: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         for _ in range(samples):
@@ -83,7 +83,7 @@ def _design(classes: int, items: int, samples: int) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-class Problem:
+class CoverageProblem:
     """Items of some classes, the parts that they play, and the targets of their impostors."""
 
     def __init__(self, classes: int, items: int) -> None:
@@ -109,7 +109,7 @@ class Problem:
 
 
 def _evaluate(
-    problem: Problem, vectors: Vectors, centre: Vectors, tallies: Tallies,
+    problem: CoverageProblem, vectors: Vectors, centre: Vectors, tallies: Tallies,
     rng: np.random.Generator, compared: bool,
 ) -> None:  # fmt: skip
     """Tally every task's scores of one sample, and the differences to a second model."""
@@ -166,7 +166,7 @@ def _keeper(tallies: Tallies) -> Callable[[str, int | None, TaskResult, str], No
 
 
 def _backfill(
-    problem: Problem, new: Vectors, tallies: Tallies, rng: np.random.Generator
+    problem: CoverageProblem, new: Vectors, tallies: Tallies, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Tally the worst point and the share above old/old of one sample; its curve and old/old."""
     n = len(new)

@@ -48,7 +48,7 @@ def scorers(old: Sides, new: Sides, distance: str, threads: int | None) -> tuple
     return a, b
 
 
-class Run:
+class BackfillRun:
     """One backfilling evaluation: checked arguments, and the queries a chunk at a time."""
 
     def __init__(

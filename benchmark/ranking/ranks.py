@@ -108,7 +108,7 @@ def rank(
         >>> rank(items, items, labels, labels, query_ids=ids, gallery_ids=ids).first_rank
         array([1, 1, 1, 3])
     """
-    problem = Problem(query, gallery, query_labels, gallery_labels, **options)
+    problem = RankingProblem(query, gallery, query_labels, gallery_labels, **options)
     device = problem.scorer.device if device is None else device
     if device != CPU:
         from benchmark.ranking import torch_backend
@@ -131,7 +131,7 @@ def rank(
     return result
 
 
-class Problem:
+class RankingProblem:
     """Checked arguments of a ranking: vectors, labels and what leaves items out."""
 
     def __init__(
@@ -164,7 +164,7 @@ class Problem:
         return above
 
 
-class Shard(Problem):
+class Shard(RankingProblem):
     """One part of a gallery that lies on several disks or machines.
 
     First each shard gives its ``matches``, of all queries in their order; joined, they are the

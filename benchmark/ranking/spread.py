@@ -15,7 +15,7 @@ LEAST = 100_000
 _OF_ITEMS = ("gallery_ids", "gallery_cameras", "junk")
 
 
-class Machines(Protocol):
+class MachinePool(Protocol):
     """Something that holds a shard on each of several machines."""
 
     def hold(self, shards: Sequence[tuple[tuple[Any, ...], RankOptions]]) -> Any:
@@ -31,11 +31,11 @@ class Machines(Protocol):
         """Number of machines."""
 
 
-_chosen: ContextVar[Machines | None] = ContextVar("machines", default=None)
+_chosen: ContextVar[MachinePool | None] = ContextVar("machines", default=None)
 
 
 @contextmanager
-def spread_over(machines: Machines) -> Iterator[None]:
+def spread_over(machines: MachinePool) -> Iterator[None]:
     """Rank galleries of :data:`LEAST` items and more on these machines."""
     token = _chosen.set(machines)
     try:

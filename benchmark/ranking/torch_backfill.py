@@ -12,13 +12,13 @@ import torch
 
 from benchmark.ranking import backfill_kernels, engine
 from benchmark.ranking.arrays import Floats, Ints
-from benchmark.ranking.backfill_engine import Cells, Run, Stage
+from benchmark.ranking.backfill_engine import BackfillRun, Cells, Stage
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Grouped, Ragged, spread
 from benchmark.ranking.torch_backend import Grid
 
 
-class DeviceRun(Run):
+class DeviceRun(BackfillRun):
     """A backfilling evaluation whose scores are made and counted on a device."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

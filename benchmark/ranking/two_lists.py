@@ -144,12 +144,12 @@ def curves(
     """Ranks and average precisions ``[points, n]``, and matches ``[n]``, while items are filled.
 
     Unfilled items are in the first list, filled ones in the second; arguments are as of
-    ``backfill_engine.Run``. Without ``merge`` scores are compared as they are.
+    ``backfill_engine.BackfillRun``. Without ``merge`` scores are compared as they are.
     """
     sides = first, second, labels, order, steps
     if merge is None or merge.places_by == "score":
         scale = None if merge is None else merge.scale
-        return backfill_engine.Run(*sides, scale=scale, **options).curves()
+        return backfill_engine.BackfillRun(*sides, scale=scale, **options).curves()
     windowed = merge.fused_by == "window" and not merge.searches
     if windowed or merge.places_by == "rank":
         return _curves_by_place(*sides, merge.window if windowed else 0, **options)

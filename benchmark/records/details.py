@@ -1,9 +1,9 @@
 """The details file: what a record's page and paired tests need, and a record is too small for.
 
 It lies beside its record, ``seed-0.json`` and ``seed-0.details.xz``, and is at most 64 KiB: a
-safetensors file in xz (no pickle) whose metadata has ``details``, the JSON of :class:`Header`,
-and ``record``, the curves and stage times that the record's file leaves out. The record's field
-``details`` holds its SHA-256. :mod:`benchmark.records.slim` writes it.
+safetensors file in xz (no pickle) whose metadata has ``details``, the JSON of
+:class:`DetailsHeader`, and ``record``, the curves and stage times that the record's file leaves
+out. The record's field ``details`` holds its SHA-256. :mod:`benchmark.records.slim` writes it.
 
 An evaluation gives a larger file of the same kind, ``seed-0.queries.gz``, with the results of all
 metrics (the record's ``queries``, :mod:`benchmark.records.details_writer`). It is read instead
@@ -142,7 +142,7 @@ class QuerySet(Model):
     """Name of the set in the base that has the same identities; null where the array is here."""
 
 
-class Header(Model):
+class DetailsHeader(Model):
     """The metadata of the file.
 
     The picture's arrays are ``label`` and ``xy`` ``[n, 4]`` (old, new), the ordering's ``order``
@@ -163,7 +163,7 @@ class Header(Model):
     left_out: tuple[str, ...] = ()
 
 
-_HEADER = TypeAdapter(Header)
+_HEADER = TypeAdapter(DetailsHeader)
 _KINDS: Mapping[str, np.dtype[Any]] = {
     "U8": np.dtype("u1"), "U16": np.dtype("<u2"), "U32": np.dtype("<u4"),
 }  # fmt: skip
@@ -213,7 +213,7 @@ def unpack_details(path: Path, packed: bytes, with_results: bool = True) -> Deta
     return Details(results, *drawn, left_out=header.left_out)
 
 
-def read_arrays(path: Path, packed: bytes) -> tuple[Header, Mapping[str, Mapping[str, Any]]]:
+def read_arrays(path: Path, packed: bytes) -> tuple[DetailsHeader, Mapping[str, Mapping[str, Any]]]:
     """The validated header of a details file, and its arrays as safetensors gives them.
 
     Raises:
@@ -238,7 +238,7 @@ def named_base(path: Path, packed: bytes) -> str | None:
     return _header(path, metadata(path, packed)).base
 
 
-def _header(path: Path, found: Mapping[str, str]) -> Header:
+def _header(path: Path, found: Mapping[str, str]) -> DetailsHeader:
     text = found.get("details")
     if text is None:
         raise BenchError(f"{path}: not a details file: without details")
@@ -274,7 +274,7 @@ def _base(path: Path, _changed: int) -> "_Reader":
 class _Reader:
     path: Path
     arrays: Mapping[str, Mapping[str, Any]]  # of safetensors: dtype, shape and bytes of each
-    header: Header
+    header: DetailsHeader
     base: "_Reader | None" = None
 
     @cached_property

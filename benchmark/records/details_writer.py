@@ -186,7 +186,9 @@ def _plain(details: Details, levels: int, base: Base | None, record: str | None)
         arrays["looked_at"] = nearest.queries.astype(np.uint32)
         arrays["nearest"] = nearest.items.astype(np.uint32)
         arrays["right"] = nearest.right.astype(np.uint8)
-    plain = files.Header(**header).model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    plain = files.DetailsHeader(**header).model_dump(
+        mode="json", by_alias=True, exclude_defaults=True
+    )
     text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
     more = {} if record is None else {"record": record}
     # safetensors writes memory as it lies, whatever the order of the axes in it.

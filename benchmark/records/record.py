@@ -109,7 +109,7 @@ class DatasetFacts(Model):
     generations: Mapping[str, TrainingSize] = {}
 
 
-class Curve(Model):
+class KeptCurve(Model):
     """Training loss and learning rate, one number an epoch."""
 
     loss: tuple[float | None, ...]
@@ -322,7 +322,7 @@ class Record(Model):
     """Generation -> its model."""
     recipe: Recipe
     """Recipe of all trainings."""
-    curves: Mapping[str, Mapping[str, Curve]] = {}
+    curves: Mapping[str, Mapping[str, KeptCurve]] = {}
     """Training curves of the method's own stages, by title of the stage and name."""
     cost: Cost = Cost()
     checkpoints: Mapping[str, str] = {}

@@ -22,7 +22,7 @@ _LARGEST = 64 * 1024
 Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
-class Verification(Model):
+class Verified(Model):
     """Content of a badge."""
 
     format: Literal[1] = 1
@@ -49,14 +49,14 @@ def verification_path(record: Path) -> Path:
     return record.with_name(f"verified-{record.name}")
 
 
-def write_verification(path: Path, verification: Verification) -> Path:
+def write_verification(path: Path, verification: Verified) -> Path:
     """Write the badge of the record at ``path`` beside it; gives where."""
     beside = verification_path(path)
     write_sealed(beside, verification.model_dump(mode="json"))
     return beside
 
 
-def read_verification(record: Record, path: Path) -> Verification | None:
+def read_verification(record: Record, path: Path) -> Verified | None:
     """The badge of a record that was read from ``path``; ``None`` if it has none.
 
     Raises:
@@ -68,7 +68,7 @@ def read_verification(record: Record, path: Path) -> Verification | None:
     value = parse_json(read_bytes(beside, _LARGEST), beside)
     if not isinstance(value, dict) or value.pop(SEAL, None) != seal_of(value):
         raise BenchError(f"{beside}: edited since it was written: its seal does not fit")
-    found = build(Verification, value, str(beside))
+    found = build(Verified, value, str(beside))
     if record.seal is None or found.record != record.seal:
         raise BenchError(f"{beside}: of another record than the one beside it")
     return found

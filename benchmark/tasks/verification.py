@@ -16,7 +16,7 @@ from benchmark.tasks.base import Embeddings, Ints, Options, Task, TaskResult, te
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ScoredPairs:
     """Scores of pairs; identities are numbers from 0 on."""
 
     genuine: Embeddings  # [g]
@@ -55,13 +55,13 @@ class Verification(Task):
         return result
 
 
-def compared(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Pairs:
+def compared(query: Embeddings, gallery: Embeddings, items: Evaluation) -> ScoredPairs:
     """Score the pairs that the dataset lists, or else every probe with every enrolled one."""
     pairs = _every_pair if items.pairs is None else _listed_pairs
     return pairs(query, gallery, items)
 
 
-def _every_pair(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Pairs:
+def _every_pair(query: Embeddings, gallery: Embeddings, items: Evaluation) -> ScoredPairs:
     from benchmark.ranking import pair_scores
 
     enrolled = np.concatenate(items.galleries)
@@ -78,7 +78,7 @@ def _every_pair(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Pa
 
     # In the order of the genuine pairs.
     mine = np.repeat(left, n[1][left])
-    return Pairs(genuine, mine, Impostors(impostor, people, totals.astype(np.float64)))
+    return ScoredPairs(genuine, mine, Impostors(impostor, people, totals.astype(np.float64)))
 
 
 def _other_pairs(left: Ints, right: Ints, places: Ints) -> tuple[Ints, Ints]:
@@ -96,7 +96,7 @@ def _other_pairs(left: Ints, right: Ints, places: Ints) -> tuple[Ints, Ints]:
     return row, column
 
 
-def _listed_pairs(query: Embeddings, gallery: Embeddings, items: Evaluation) -> Pairs:
+def _listed_pairs(query: Embeddings, gallery: Embeddings, items: Evaluation) -> ScoredPairs:
     from benchmark.ranking import pair_scores
 
     pairs = np.asarray(items.pairs)
@@ -113,7 +113,7 @@ def _listed_pairs(query: Embeddings, gallery: Embeddings, items: Evaluation) -> 
     apart = sides[:, ~same]
     totals = np.bincount(apart.ravel(), minlength=n_people).astype(np.float64)
     impostors = Impostors(scores[~same], lambda places: apart[:, places], totals)
-    return Pairs(scores[same], sides[0, same], impostors)
+    return ScoredPairs(scores[same], sides[0, same], impostors)
 
 
 def _numbered(subject: Ints, owner: Ints) -> tuple[int, tuple[Ints, Ints]]:

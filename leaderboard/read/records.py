@@ -9,7 +9,7 @@ from benchmark.records.details import Details, unpack_details
 from benchmark.records.details_files import check_digest, details_path
 from benchmark.records.files import Attempt, StoredRecord, find_records
 from benchmark.records.record import Record
-from benchmark.records.verified import Verification, read_verification
+from benchmark.records.verified import Verified, read_verification
 from leaderboard.read.processes import MANY, spread
 
 
@@ -149,7 +149,7 @@ def read_seeds(every: Iterable[StoredRecord], roots: Sequence[Path]) -> MethodRe
     return MethodRecords(tuple(seeds), drawn, details, tuple(skipped))
 
 
-def badge(stored: StoredRecord) -> Verification | None:
+def badge(stored: StoredRecord) -> Verified | None:
     """The badge of a record that was trained again; a damaged one, told by its page, is none."""
     try:
         return _badge(stored)
@@ -157,6 +157,6 @@ def badge(stored: StoredRecord) -> Verification | None:
         return None
 
 
-def _badge(stored: StoredRecord) -> Verification | None:
+def _badge(stored: StoredRecord) -> Verified | None:
     there = stored.path.is_file()
     return read_verification(stored.record, stored.path) if there else None

@@ -12,7 +12,7 @@ from support.records import make_record
 from benchmark import BenchError, get_method
 from benchmark.config import registry
 from benchmark.config.loading import load_track
-from benchmark.harness.board_costs import Estimate, Estimates, stage_seconds, stages_left
+from benchmark.harness.board_costs import Estimates, TimeEstimate, stage_seconds, stages_left
 from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
 from benchmark.harness.core_board import EVERY, Unit, count_states, read_core_board, unit_statuses
 from benchmark.harness.graph import Stage, data_source, record_key
@@ -321,23 +321,24 @@ def test_estimates_are_of_the_nearest_setting() -> None:
     ]
     estimates = Estimates(records, "32-true")
 
-    def of(protocol, track, *titles, **changes) -> Estimate:
+    def of(protocol, track, *titles, **changes) -> TimeEstimate:
         stages = [Stage(title.partition(" ")[0], f"{title} (seed 1)", {}) for title in titles]
         unit = Unit(protocol, track, 1, ("bct",), tuple(changes.items()))
         return estimates.of(unit, stages)
 
-    assert of("open-class", "glyphs") == Estimate(0.0, rough=False)
-    assert of("open-class", "glyphs", "train bct") == Estimate(30.0, rough=False)
-    assert of("open-class", "glyphs", "train old", "train bct") == Estimate(40.0, rough=False)
-    assert of("extended-data", "glyphs", "train bct") == Estimate(40.0, rough=False)
-    of_any = Estimate(20.0, rough=False)  # the median of 10, 20, 30, 10, 20 and 50, the last five
+    assert of("open-class", "glyphs") == TimeEstimate(0.0, rough=False)
+    assert of("open-class", "glyphs", "train bct") == TimeEstimate(30.0, rough=False)
+    assert of("open-class", "glyphs", "train old", "train bct") == TimeEstimate(40.0, rough=False)
+    assert of("extended-data", "glyphs", "train bct") == TimeEstimate(40.0, rough=False)
+    # The median of 10, 20, 30, 10, 20 and 50, the last five.
+    of_any = TimeEstimate(20.0, rough=False)
     assert of("open-class", "glyphs", "train l2") == of_any
-    assert of("open-class", "omniglot", "train bct") == Estimate(40.0, rough=True)
-    assert of("open-class", "omniglot", "train l2") == Estimate(20.0, rough=True)
-    assert of("open-class", "glyphs", "embed test images") == Estimate(None, rough=True)
+    assert of("open-class", "omniglot", "train bct") == TimeEstimate(40.0, rough=True)
+    assert of("open-class", "omniglot", "train l2") == TimeEstimate(20.0, rough=True)
+    assert of("open-class", "glyphs", "embed test images") == TimeEstimate(None, rough=True)
     longer = {"recipe.length": 4}
-    assert of("open-class", "glyphs", "train bct", **longer) == Estimate(120.0, rough=False)
-    assert estimates.of(Unit("open-class", "glyphs", 1, ()), None) == Estimate(None, rough=True)
+    assert of("open-class", "glyphs", "train bct", **longer) == TimeEstimate(120.0, rough=False)
+    assert estimates.of(Unit("open-class", "glyphs", 1, ()), None) == TimeEstimate(None, rough=True)
 
 
 def test_the_last_times_count() -> None:

@@ -4,7 +4,7 @@ from support.records import make_record
 from support.sites import write
 
 from benchmark.records.files import read_record
-from benchmark.records.verified import Verification, verification_path, write_verification
+from benchmark.records.verified import Verified, verification_path, write_verification
 from leaderboard.site import build_folder
 
 
@@ -19,7 +19,7 @@ def test_a_badge_is_shown_and_a_damaged_one_is_not(tmp_path):
     bct, independent = make_record("bct"), make_record("independent")
     root = write([bct, independent], tmp_path / "runs")
     path = bct.path(root)
-    badge = Verification(
+    badge = Verified(
         record=str(read_record(path).seal), date="2026-01-31", machine={"cpu": "A <b> CPU"},
         bit_for_bit=True, points=0.0,
     )  # fmt: skip
