@@ -324,12 +324,22 @@ def _output(*words: str) -> list[str]:
 
 def _cutoffs(*thresholds: str) -> list[str]:
     """Cut-offs that the report on the demo finds in the place of these."""
+    return _of_demo("thresholds", threshold=[float(each) for each in thresholds])
+
+
+def _compressed() -> list[str]:
+    """Vectors of the demo in fewer bits."""
+    return _of_demo("compressed", compressed=True)
+
+
+def _of_demo(name: str, **asked: Any) -> list[str]:
+    """A table of the report on the demo."""
     import benchmark
     from benchmark.upgrade.read.demo import demo_arguments
     from benchmark.upgrade.show import tables
 
-    given = demo_arguments() | {"threshold": [float(each) for each in thresholds]}
-    return render([tables.thresholds(benchmark.upgrade(**given).document)], "markdown").splitlines()
+    document = benchmark.upgrade(**demo_arguments(), **asked).document
+    return render([getattr(tables, name)(document)], "markdown").splitlines()
 
 
 def _verdicts() -> list[str]:
@@ -440,7 +450,8 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
     "scripts": _scripts, "coverage": _coverage, "output": _output, "cutoffs": _cutoffs,
-    "verdicts": _verdicts, "sweep": _sweep, "both": _both, "bounds": _bounds,
+    "compressed": _compressed, "verdicts": _verdicts, "sweep": _sweep, "both": _both,
+    "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
     "commands": _commands, "shares": _shares,
     "study": _study, "core-tracks": _core_tracks,

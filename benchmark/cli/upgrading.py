@@ -268,7 +268,7 @@ def _read(given: dict[str, Any]) -> list[Path]:
     from benchmark.upgrade.formats import files_read
 
     vectors = [given[name] for name in INPUTS if given[name] is not None]
-    files = [given[name] for name in ("qrels", "texts", "reads")]
+    files = [given[name] for name in ("qrels", "texts", "reads", "slices")]
     return [
         *(path for name in vectors for path in files_read(name)),
         *(path for path in (*files, *(given["labels"] or ())) if path is not None),

@@ -9,7 +9,9 @@ from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
 from benchmark.upgrade.fit.maps import chosen_maps
 from benchmark.upgrade.measure.backfill_progress import backfill_progress
 from benchmark.upgrade.measure.behind_index import behind_index
+from benchmark.upgrade.measure.compressed import compressed
 from benchmark.upgrade.measure.pairs_curve import PairsCurve, pairs_curve
+from benchmark.upgrade.measure.slices import slices
 from benchmark.upgrade.measure.study import Study, study
 from benchmark.upgrade.measure.thresholds import thresholds
 from benchmark.upgrade.read.cluster import Cluster
@@ -70,6 +72,10 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
             settings, "building indexes",
             lambda: None if settings is None else behind_index(result, settings),
         ),
+        "compressed": (
+            request.compressed, "compressing vectors", lambda: compressed(result)
+        ),
+        "slices": (request.slices, "scoring slices", lambda: slices(result, decision.name)),
         "thresholds": (
             request.threshold, "moving cut-offs", lambda: thresholds(result, request.threshold)
         ),

@@ -1,5 +1,6 @@
 """Inputs of a study, checked and joined: vectors of both models, queries, relevance."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery
 from benchmark.upgrade.read.qrels import Criterion, Qrels, RelevantPairs, request_qrels
 from benchmark.upgrade.read.request import INPUTS, UpgradeRequest
 from benchmark.upgrade.read.sampling import split
-from benchmark.upgrade.read.text_files import read_counts, read_texts
+from benchmark.upgrade.read.text_files import read_counts, read_slices, read_texts
 
 LEAST = 100
 """Items with vectors by both models: fewer leave nothing to evaluate by."""
@@ -42,6 +43,7 @@ class Inputs:
         reads: How often each item is read, ``[n]``; None if unknown.
         own: The row of each query's own item, which is left out for it, ``[q]``; -1 where there is
             none; None where queries are no items.
+        slices: Ids of queries or items, and names of slices that they are in.
         told: Lines about what was joined and left out.
     """
 
@@ -57,6 +59,7 @@ class Inputs:
     texts: dict[str, str] = field(default_factory=dict)
     reads: Ints | None = None
     own: Ints | None = None
+    slices: Sequence[tuple[str, str]] = ()
     told: tuple[str, ...] = ()
 
     @property
@@ -142,7 +145,7 @@ def read_inputs(request: UpgradeRequest, cluster: Cluster | None = None) -> Inpu
         {} if request.texts is None else read_texts(Path(request.texts)),
         None if request.reads is None else read_counts(Path(request.reads), gallery_ids),
         rows_of(list(map(str, query_ids)), gallery_ids) if request.queries_are_items else None,
-        tuple(told),
+        () if request.slices is None else read_slices(Path(request.slices)), tuple(told),
     )  # fmt: skip
 
 

@@ -130,6 +130,10 @@ class UpgradeRequest:
     reads: Annotated[str | File, Help(
         "How often items are read, lines of id and number.", File
     )] = None
+    slices: Annotated[str | File, Help(
+        "Who gains and loses: lines of an id, of a query or item, and the name of a slice that it "
+        "is in.", File
+    )] = None
     id_column: Annotated[str | Mapping[str, str], Help(
         "Column or array of ids, where it is not `id`; of one input `queries=qid`; `-` for "
         "row numbers. Repeatable.", list[str] | None,
@@ -176,6 +180,10 @@ class UpgradeRequest:
         "`quick` (closed form), `all` (trained ones after them, which takes longer), or methods, "
         "with commas: `linear,procrustes:query`.", str
     )] = "quick"
+    compressed: Annotated[bool, Help(
+        "Evaluate vectors in float16, int8 and bits, and cut to fewer numbers, too.", bool,
+        ("--compressed",),
+    )] = False
     approximate: Annotated[Index | None, Help(
         "Evaluate strategies behind an approximate index of faiss, too.", Index | None, ("--index",)
     )] = None

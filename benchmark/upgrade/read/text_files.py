@@ -21,6 +21,8 @@ from benchmark.upgrade.formats.ids import LONGEST, Ids, rows_of
 _MOST_BYTES = 2**28
 _BEIR = ("query-id", "corpus-id", "score")
 _LABELS = ("id", "label")
+_SLICES = ("id", "slice")
+_MOST_SLICES = 1000
 _GAIN = re.compile(rb"[+-]?\d{1,9}(\.\d{1,9})?")
 
 
@@ -121,6 +123,25 @@ def read_texts(path: Path) -> dict[str, str]:
                     f'line {line}: expected {{"_id": ..., "text": ...}}, got {shown(_loose(raw))}'
                 ) from error
     return out
+
+
+def read_slices(path: Path) -> list[tuple[str, str]]:
+    """Read an id of a query or item, and the name of a slice it is in, from each line.
+
+    Raises:
+        BenchError: If a line is damaged, there is none, or there are too many slices.
+    """
+    with located(str(path)):
+        out = [
+            tuple(_name(line, field, part) for field, part in zip(_SLICES, parts, strict=True))
+            for line, raw in _lines(path)
+            if (parts := _columns(line, raw, _SLICES)) != [b"id", b"slice"]
+        ]
+        if not 1 <= len({name for _, name in out}) <= _MOST_SLICES:
+            raise BenchError(
+                f"expected 1 to {_MOST_SLICES} slices, got {len({name for _, name in out})}"
+            )
+    return [(key, name) for key, name in out]
 
 
 def read_counts(path: Path, ids: Ids) -> Ints:

@@ -12,7 +12,7 @@ from benchmark.errors import printable
 from benchmark.upgrade.decide import verdict
 from benchmark.upgrade.read.request import CONSTRAINTS
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
-from benchmark.upgrade.show import tables, wording
+from benchmark.upgrade.show import sections, tables, wording
 from benchmark.upgrade.show.tables import ordered
 
 Document = Mapping[str, Any]
@@ -52,7 +52,7 @@ def render(document: Document) -> str:
     """The page."""
     rows = _rows(document)
     return str(_template().render(
-        d=document, w=wording, rows=rows, curves=_curves(document),
+        d=document, w=wording, more=sections, rows=rows, curves=_curves(document),
         constraints=CONSTRAINTS, tiles=_tiles(document), rule=verdict.rule(),
         parts=tables, histograms=_histograms(document), metric=wording.label(document),
         heads=list(rows[0]["cells"]),

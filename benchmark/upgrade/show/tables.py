@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
-from benchmark.upgrade.show import wording
+from benchmark.upgrade.show import sections, wording
 
 AGREEMENT = "agreement_at_10"
 FEW = 8
@@ -16,8 +16,10 @@ _YES_NO = {True: "yes", False: "no"}
 def tables(document: Mapping[str, Any], *, every: bool = False) -> list[TextTable]:
     """The verdict and the strategies that matter; all strategies and tables, if ``every``."""
     out = [_verdict(document, every=every), _scores(document, every=every)]
-    if document["thresholds"] is not None:
-        out.append(thresholds(document))
+    asked = {
+        "slices": slices, "thresholds": thresholds, "compressed": compressed, "index": _index
+    }  # fmt: skip
+    out += [make(document) for name, make in asked.items() if document[name] is not None]
     if not every:
         return out
     out.append(_costs(document))
@@ -25,8 +27,6 @@ def tables(document: Mapping[str, Any], *, every: bool = False) -> list[TextTabl
         out.append(_metrics(document))
     if document["backfilling"]:
         out.append(_backfilling(document))
-    if document["index"] is not None:
-        out.append(_index(document))
     words = ((each["of"], "look: " * each["odd"] + each["words"]) for each in document["vectors"])
     heads = ("vectors", "a random part of them")
     out.append(simple_table("The vectors", "vectors", heads, (), list(words)))
@@ -56,7 +56,7 @@ def _verdict(document: Mapping[str, Any], *, every: bool) -> TextTable:
     for head, found in (
         ("why", wording.reasons(document)), ("cost", wording.costs(document)),
         ("risk", wording.risks(document)), ("unless", wording.changes(document)),
-        ("pairs", [wording.pairs(document)] if document["pairs"] else []),
+        ("pairs", [sections.pairs(document)] if document["pairs"] else []),
     ):  # fmt: skip
         lines += [(head * (not i), text) for i, text in enumerate(found)]
     return simple_table(
@@ -65,7 +65,7 @@ def _verdict(document: Mapping[str, Any], *, every: bool) -> TextTable:
         ("take", wording.headline(document)),
         (),
         lines,
-        notes=tuple(wording.basis(document) if every else wording.told(document)),
+        notes=tuple(sections.basis(document) if every else sections.told(document)),
     )
 
 
@@ -91,6 +91,47 @@ def _scores(document: Mapping[str, Any], *, every: bool) -> TextTable:
     return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
 
 
+def slices(document: Mapping[str, Any]) -> TextTable:
+    """Scores by slice, those that gain least first."""
+    found = document["slices"]
+    lines = [
+        [
+            each["name"], f"{each['queries']:,}",
+            wording.DASH if each["old"] is None else wording.score(each["old"]),
+            wording.score(each["new"]), wording.score(each["chosen"]),
+            wording.signed(each["gain"]), wording.around(each["gain"]),
+            "loses" if each["loses"] else "",
+        ]
+        for each in found["slices"]
+    ]  # fmt: skip
+    heads = ["queries", "old", "re-embed", found["strategy"], "gain", "95 %", ""]
+    return simple_table(
+        f"Slices, {wording.label(document)}", "slices", ("slice",), heads, lines,
+        notes=tuple(sections.slices(document)),
+    )  # fmt: skip
+
+
+def compressed(document: Mapping[str, Any]) -> TextTable:
+    """Scores and bytes of vectors in fewer bits, and cut to fewer numbers."""
+    lines = [
+        [
+            each["strategy"], each["form"], wording.size(each["index_bytes"]),
+            wording.score(each["score"]),
+            *(
+                wording.DASH if gap is None else f"{wording.signed(gap)} ({wording.around(gap)})"
+                for gap in (each["lost"], each["to_keep"])
+            ),
+        ]
+        for each in document["compressed"]
+    ]  # fmt: skip
+    label = wording.label(document)
+    heads = ["vectors", label, "to whole (95 %)", "to old (95 %)"]
+    return simple_table(
+        "In fewer bits, and shorter", "compressed", ("strategy", "as"), heads, lines,
+        notes=tuple(sections.compressed(document)),
+    )  # fmt: skip
+
+
 def thresholds(document: Mapping[str, Any]) -> TextTable:
     """New cut-offs of the strategies that matter."""
     names, lines = {s["name"] for s in few(document)}, []
@@ -109,7 +150,7 @@ def thresholds(document: Mapping[str, Any]) -> TextTable:
     heads = ["today's", "new (95 %)", "accepts", "true pairs, then"]
     return simple_table(
         "Cut-offs", "thresholds", ("strategy", "keeps the"), heads, lines,
-        notes=tuple(wording.thresholds(document)), compact=True,
+        notes=tuple(sections.thresholds(document)), compact=True,
     )  # fmt: skip
 
 
@@ -133,7 +174,7 @@ def _costs(document: Mapping[str, Any]) -> TextTable:
         ])  # fmt: skip
     heads = ["vectors", "models", "items", "1,000 queries", "rebuild"]
     notes = (
-        wording.assumed(document),
+        sections.assumed(document),
         "Models run, and items are embedded, for each query; money for these items.",
     )
     return simple_table(
@@ -156,7 +197,7 @@ def _index(document: Mapping[str, Any]) -> TextTable:
     title = f"Behind an index ({document['index']['settings']['kind']})"
     return simple_table(
         title, "index", ("strategy", "the index is"), heads, lines,
-        notes=(*wording.index(document), "finds: share of the exact ten nearest items."),
+        notes=(*sections.index(document), "finds: share of the exact ten nearest items."),
     )  # fmt: skip
 
 

@@ -63,6 +63,11 @@ def score(estimate: Mapping[str, float | None]) -> str:
     return numbers.number(estimate["value"]).replace("-0.0", "0.0")
 
 
+def signed(estimate: Mapping[str, float | None]) -> str:
+    """A difference of scores in points, with its sign."""
+    return numbers.number(estimate["value"], signed=True)
+
+
 def around(estimate: Mapping[str, float | None]) -> str:
     """The ends of its interval, in percent; nothing where one is missing.
 
@@ -233,6 +238,7 @@ def risks(document: Document) -> list[str]:
             f"Of {inputs['judged_queries']:,} queries {chosen['broken']:,} are broken, "
             f"{chosen['fixed']:,} fixed against the old model: {_HITS[inputs['judge']]}."
         )
+    lines += slice_warnings(document)
     items = document["assumed"]["items"]
     if items >= _LARGER * inputs["judged_in"]:
         lines.append(
@@ -257,57 +263,6 @@ def changes(document: Document) -> list[str]:
     return [f"{line[0].upper()}{line[1:]}" for line in lines]
 
 
-def told(document: Document) -> list[str]:
-    """What was judged, in a line, and what was found while reading."""
-    inputs = document["inputs"]
-    judge = {
-        "qrels": "judged relevance", "labels": "class labels",
-        "agreement": "agreement with the new model's own ten nearest, which is not accuracy",
-    }[inputs["judge"]]  # fmt: skip
-    return [
-        f"{inputs['judged_queries']:,} of {inputs['queries']:,} queries, by {judge}, in a gallery "
-        f"of {inputs['judged_in']:,} items; the same for every strategy.",
-        *(line for line in inputs["told"] if not line.startswith("Warning: ")),
-    ]
-
-
-def basis(document: Document) -> list[str]:
-    """The queries, items and criterion of the evaluation, and its limits."""
-    inputs = document["inputs"]
-    lines = [
-        told(document)[0],
-        f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "
-        f"{inputs['fitted']:,} of them, and no item they saw counts as relevant.",
-    ]
-    if inputs["judged_pairs"] < inputs["pairs"]:
-        lines.append(
-            f"{inputs['judged_pairs']:,} of {inputs['pairs']:,} relevant pairs count: the other "
-            "items have no new vector, or maps saw them; they are left out for every strategy, so "
-            "scores are lower or higher than with all of them."
-        )
-    if inputs["judge"] == "agreement":
-        lines.append("Only items outside the fit are searched: in a larger gallery all agree less.")
-    elif not inputs["complete"]:
-        lines.append(
-            "Scores marked est. need new vectors of all items, of which only the sample has some: "
-            "how many of the others stand above each relevant item is estimated. "
-            f"Another sample as large would move {moved(document)}."
-        )
-    if inputs["judge"] != "agreement":
-        lines.append("Agreement@10 is told of held-out items alone: a smaller gallery.")
-    return [*lines, *told(document)[1:]]
-
-
-def assumed(document: Document) -> str:
-    """The deployment that costs are counted for."""
-    found = document["assumed"]
-    return (
-        f"{found['items']:,} items, {found['throughput']:g} embedded a second, "
-        f"{money(found['price'], document)} for an hour of the machine; conversions as fast as on "
-        "this machine."
-    )
-
-
 def moved(document: Document) -> str:
     """By how much redrawing the sample moves the estimate of re-embedding."""
     new = of(document, REEMBED)
@@ -319,55 +274,13 @@ def moved(document: Document) -> str:
     )
 
 
-def thresholds(document: Document) -> list[str]:
-    """What cut-offs rest on, and which say nothing."""
-    found = document["thresholds"]
-    lines = [
-        "A new cut-off accepts the same share of all pairs of a query and an item, or of those "
-        "that do not belong together; told from held-out items, for other queries and items."
-    ]
-    if found["left_out"]:
-        shown = ", ".join(f"{each:g}" for each in found["left_out"])
-        lines.append(f"Today's {shown} accept no pair, or every one, of the old model here.")
-    few = sorted({each["old"] for each in found["cutoffs"] if each["few"]})
-    if few:
-        shown = ", ".join(f"{each:g}" for each in few)
-        lines.append(f"Warning: {shown} accept hardly a pair here: more queries would say more.")
-    return lines
-
-
-def index(document: Document) -> list[str]:
-    """Results behind an approximate index, and maps after which it must be built anew."""
-    found = document["index"]
-    if found is None:
+def slice_warnings(document: Document) -> list[str]:
+    """Slices that surely lose by the recommended strategy."""
+    if document["slices"] is None:
         return []
-    kind, rows = found["settings"]["kind"].upper(), found["rows"]
-    lines = [f"A gallery of {found['items']:,} items behind an {kind} index, beside exact results."]
-    anew = [name for name, each in found["build_anew"].items() if each["needed"]]
-    kept = [name for name, each in found["build_anew"].items() if not each["needed"]]
-    if anew:
-        lines.append(f"Build the index anew after: {', '.join(anew)}; kept, it finds less.")
-    if kept:
-        lines.append(
-            f"The old links or lists serve on after: {', '.join(kept)}; building anew would find a "
-            "hundredth more at most."
-        )
-    strategies = {each["strategy"] for each in rows}
-    left_out = [name for name in found["left_out"] if name not in strategies]
-    if left_out:
-        lines.append(
-            f"Not judged so: {', '.join(left_out)}, of two lists or of new vectors that not all "
-            "items have."
-        )
-    return lines
-
-
-def pairs(document: Document) -> str:
-    """The number of pairs that suffices."""
-    curve = document["pairs"]
-    if curve is None:
-        return ""
-    most = curve["points"][-1]["pairs"]
-    if curve["enough"] is None:
-        return f"{curve['map']}: fewer than {most:,} pairs may lose a point or more; more may gain."
-    return f"{curve['map']}: {curve['enough']:,} pairs do as well as {most:,}, within a point."
+    lost = [each for each in document["slices"]["slices"] if each["loses"]]
+    return [
+        f"Warning: {each['name']} ({each['queries']:,} queries) loses "
+        f"{numbers.number(-each['gain']['value'])} points ({around(each['gain'])})."
+        for each in lost[:3]
+    ]

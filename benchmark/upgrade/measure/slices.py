@@ -1,0 +1,111 @@
+"""Who gains and who loses: scores by slices of the queries, tenants or languages for instance."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.kept_share import Scored, contrast, difference, mean
+from benchmark.metrics.statistics import holm
+from benchmark.ranking.arrays import Ints
+from benchmark.upgrade.measure.study import Study
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
+
+LEVEL = 0.05
+"""Of the tests by which a slice surely loses, all of them together."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Scores of the queries of a slice.
+
+    Attributes:
+        name: As the file has it.
+        queries: How many of the judged ones are in it.
+        old: By the old model; None where nobody has its queries.
+        new: With everything embedded again.
+        chosen: By the recommended strategy.
+        gain: Of that one over the old model; without old queries minus re-embedding's score.
+        loses: Surely, by one-sided tests with Holm's correction for all slices.
+    """
+
+    name: str
+    queries: int
+    old: Estimate | None
+    new: Estimate
+    chosen: Estimate
+    gain: Estimate
+    loses: bool
+
+
+@dataclass(frozen=True)
+class Slices:
+    """All slices, those that gain least first, and rows of the file that name nothing here."""
+
+    strategy: str
+    slices: list[Slice]
+    unknown: int
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def slices(study: Study, strategy: str | None) -> Slices:
+    """Scores of a strategy by slice; of re-embedding where none is recommended."""
+    name = strategy or REEMBED
+    against = KEEP if KEEP in study.outcomes else REEMBED
+    members, unknown = _members(study)
+    groups = None if study.groups is None else np.asarray(study.groups)
+    found, tests = [], []
+    for label, rows in members.items():
+        some = None if groups is None else groups[rows]
+        scored: Mapping[str, Scored] = {
+            each: _of(study.outcomes[each].scored[study.metric], rows)
+            for each in {name, against, KEEP, REEMBED} & study.outcomes.keys()
+        }
+        tests.append(contrast(scored[against], scored[name], some).p_above(0.0))
+        found.append(Slice(
+            label, len(rows), mean(scored[KEEP], some) if KEEP in scored else None,
+            mean(scored[REEMBED], some), mean(scored[name], some),
+            difference(scored[name], scored[against], some), loses=False,
+        ))  # fmt: skip
+    sure = holm(tests) <= LEVEL if tests else ()
+    lost = [
+        Slice(**(vars(each) | {"loses": bool(is_sure)}))
+        for each, is_sure in zip(found, sure, strict=True)
+    ]
+    return Slices(name, sorted(lost, key=lambda each: each.gain.known), unknown)
+
+
+def _of(scored: Scored, rows: Ints) -> Scored:
+    """Scores of some queries; what is not measured is taken for as uncertain as for all."""
+    return Scored(scored.values[rows], scored.noise)
+
+
+def _members(study: Study) -> tuple[dict[str, Ints], int]:
+    """Name -> places of the judged queries in a slice: by their own id, or a relevant item's."""
+    inputs, relevant = study.inputs, study.relevant
+    place = {str(inputs.query_ids[q]): k for k, q in enumerate(study.queries)}
+    items = range(inputs.gallery.rows) if inputs.gallery_ids is None else inputs.gallery_ids
+    wanted = {name for name, _ in inputs.slices}
+    known = {str(each): row for row, each in enumerate(items) if str(each) in wanted}
+    by_query: dict[int, set[int]] = {}
+    at = {int(q): k for k, q in enumerate(study.queries)}
+    counted = relevant.counted
+    for q, row in zip(relevant.query[counted], relevant.row[counted], strict=True):
+        by_query.setdefault(int(row), set()).add(at[int(q)])
+    out: dict[str, set[int]] = {}
+    unknown = 0
+    for each, label in inputs.slices:
+        if each in place:
+            out.setdefault(label, set()).add(place[each])
+        elif each in known:
+            out.setdefault(label, set()).update(by_query.get(known[each], ()))
+        else:
+            unknown += 1
+    return {
+        label: np.array(sorted(rows), np.int64) for label, rows in sorted(out.items()) if rows
+    }, unknown

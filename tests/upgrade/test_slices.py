@@ -1,0 +1,80 @@
+"""Who gains and who loses: slices by ids of queries or items."""
+
+import numpy as np
+import pytest
+from support.command import call
+from support.upgrades import planted, write_upgrade
+
+import benchmark
+from benchmark.errors import BenchError
+from benchmark.upgrade.show.page import render
+from benchmark.upgrade.show.wording import risks
+
+
+@pytest.fixture(scope="module")
+def made():
+    """The new model knows nothing of what a sixth of the queries ask for."""
+    made = planted(noise=0.3, n=900, q=240, dim=16)
+    queries = made.queries.copy()
+    queries[:40] = np.random.default_rng(1).standard_normal((40, 16))
+    return made.__class__(
+        made.new, queries, made.old, made.old_queries, made.relevant, made.rotation
+    )
+
+
+def write(path, made):
+    """Queries by their own ids, and some by their items'."""
+    lines = [f"{q}\t{'french' if q < 40 else 'english'}" for q in range(200)]
+    lines += [f"item-{made.relevant[q]}\tspanish" for q in range(200, 240)]
+    lines += ["nobody\tgerman", "item-1000000\tgerman"]
+    path.write_text("id\tslice\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def report(made, tmp_path):
+    ids = [f"item-{k}" for k in range(len(made.new))]
+    return benchmark.upgrade(
+        made.old, made.new, made.queries, made.old_queries, maps="procrustes",
+        qrels={str(q): {f"item-{row}": 1.0} for q, row in enumerate(made.relevant)},
+        ids={"old_gallery": ids, "new_gallery": ids, "queries": np.arange(240),
+             "old_queries": np.arange(240)},
+        slices=write(tmp_path / "slices.tsv", made),
+    ).document  # fmt: skip
+
+
+def test_a_slice_that_loses_is_a_risk_though_the_whole_gains(made, tmp_path):
+    document = report(made, tmp_path)
+    found = {each["name"]: each for each in document["slices"]["slices"]}
+    assert {name: each["queries"] for name, each in found.items()} == {
+        "french": 40, "english": 160, "spanish": 40,
+    }  # fmt: skip
+    assert document["slices"]["unknown"] == 2
+    assert document["verdict"]["strategy"] != "keep-old"
+    assert found["french"]["loses"] and found["french"]["gain"]["high"] < 0
+    assert not found["english"]["loses"] and found["english"]["gain"]["low"] > 0
+    assert document["slices"]["slices"][0]["name"] == "french"
+    said = [line for line in risks(document) if "french (40 queries) loses" in line]
+    assert len(said) == 1 and said[0].startswith("Warning: ")
+    assert "french" in render(document)
+    # The slices of queries by their own ids and the rest make up the whole.
+    whole = sum(each["queries"] * each["new"]["value"] for each in found.values()) / 240
+    again = next(s for s in document["strategies"] if s["name"] == "re-embed")
+    assert whole == pytest.approx(again["score"]["value"])
+
+
+def test_the_command_and_damaged_files(made, tmp_path):
+    words = write_upgrade(tmp_path, made)
+    path = write(tmp_path / "slices.tsv", made)
+    path.write_text(path.read_text().replace("item-", ""))
+    code, out, err = call(*words, "--slices", path)
+    assert code == 0 and "Slices, nDCG@10" in out and "french" in out
+    for content, said in [
+        ("", "expected 1 to 1000 slices, got 0"), ("a\n", "line 1: expected 2 columns (id, slice)"),
+        ("a\tb\tc\n", "expected 2 columns"), ("a\t\n", "slice: expected 1 to 1024 letters"),
+        ("\n".join(f"{k}\ts{k}" for k in range(1001)), "expected 1 to 1000 slices, got 1001"),
+    ]:  # fmt: skip
+        path.write_text(content)
+        code, out, err = call(*words, "--slices", path)
+        assert (code, out) == (2, "") and said in err and err.count("\n") == 1
+    with pytest.raises(BenchError, match=r"no\.tsv"):
+        benchmark.upgrade(*map(str, words[2:9:2]), slices=tmp_path / "no.tsv")
