@@ -1,0 +1,61 @@
+"""The page of real models: upgrades, what strategies keep of them, how good reports are."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmark.errors import BenchError
+from benchmark.pairs import analysis, pair_tables, tables
+from benchmark.pairs.records import PairRecord, read_record
+from benchmark.report import numbers
+
+FOLDER = "pairs"
+"""Below a folder of records."""
+
+
+def read_pairs(
+    roots: Sequence[Path], damaged: Callable[[BenchError], object]
+) -> list[PairRecord]:  # fmt: skip
+    """Records in ``pairs`` below some folders; ``damaged`` is called with what is no record."""
+    found = []
+    for path in sorted(p for root in roots for p in (root / FOLDER).glob("*/*--*.json")):
+        try:
+            found.append(read_record(path))
+        except BenchError as error:
+            damaged(error)
+    return found
+
+
+def _plotted(records: Sequence[PairRecord]) -> dict[str, bytes]:
+    """Plots by the name of their file."""
+    from benchmark.pairs.plot import plot_pairs  # matplotlib takes a second
+
+    with tempfile.TemporaryDirectory() as folder:
+        paths = plot_pairs(records, Path(folder), ["svg"])
+        return {path.name: path.read_bytes() for path in paths}
+
+
+def pairs_page(records: Sequence[PairRecord]) -> dict[str, Any]:
+    """Values of the template."""
+    groups: dict[str, list[PairRecord]] = {}
+    for record in records:
+        groups.setdefault(record.name, []).append(record)
+    order = sorted(groups.values(), key=lambda its: (its[0].old.parameters, its[0].new.parameters))
+    some = analysis.upgrades(records)
+    return {
+        "matrices": [
+            pair_tables.matrix(words, [its for its in order if its[0].corpus.modality == modality])
+            for modality, words in (("text", "Texts"), ("image", "Images"))
+            if any(its[0].corpus.modality == modality for its in order)
+        ],
+        "pairs": [pair_tables.shown(its) for its in order],
+        "cells": len(records), "reports": sum(len(r.reports) for r in records),
+        "corpora": list(dict.fromkeys(r.corpus.title for r in records)),
+        "correlation": numbers.number(analysis.VALUES["gain-correlation"](records), "coefficient"),
+        "n_upgrades": len(some), "figures": _plotted(records),
+        "claims": tables.claims_table(records), "held": tables.held_table(records),
+        "regret": tables.regret_table(records), "verdicts": tables.verdict_table(records),
+        "kept": tables.kept_table(records), "sizes": tables.sizes_table(records),
+        "all_cells": tables.cells_table(records),
+    }  # fmt: skip
