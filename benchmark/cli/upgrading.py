@@ -14,6 +14,7 @@ from rich.markup import escape
 from typer import Argument, Option
 
 from benchmark.cli import options
+from benchmark.config.places import real
 from benchmark.errors import BenchError, located
 from benchmark.upgrade.decide.gate import Condition
 from benchmark.upgrade.read.request import (
@@ -301,7 +302,7 @@ def _check_places(
     require_apart(places, read)
     for option, path in places:
         if path is not None:
-            writable(path.resolve().parent, option)
+            writable(real(path).parent, option)
 
 
 def _constraints(given: dict[str, Any], *, ask: bool) -> dict[str, bool]:

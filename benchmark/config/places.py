@@ -1,5 +1,6 @@
 """Places that a command is to write, beside what it reads: nothing that is read is lost."""
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -20,13 +21,13 @@ def require_apart(written: Iterable[tuple[str, Path | None]], read: Iterable[Pat
     """
     read = list(read)
     same = {key: path for path in read if (key := _key(path)) is not None}
-    resolved = {path.resolve(): path for path in read}
+    resolved = {real(path): path for path in read}
     folders = [place for place in resolved if place.is_dir()]
     taken: dict[Path, str] = {}
     for option, path in written:
         if path is None:
             continue
-        place = path.resolve()
+        place = real(path)
         if any(folder in place.parents for folder in folders):
             raise BenchError(
                 f"{option}: expected a file outside of the folder that is read, got {path}"
@@ -53,11 +54,16 @@ def require_outside(written: Mapping[str, Path | None], read: Iterable[Path]) ->
     Raises:
         BenchError: Naming option and folder.
     """
-    roots = [root.resolve() for root in read]
+    roots = [real(root) for root in read]
     for option, path in written.items():
         for root in roots:
-            if path is not None and path.resolve().is_relative_to(root):
+            if path is not None and real(path).is_relative_to(root):
                 raise BenchError(f"{option}: expected a folder outside of {root}, got {path}")
+
+
+def real(path: Path) -> Path:
+    """An absolute path without links; a link that leads to itself stays, where pathlib raises."""
+    return Path(os.path.realpath(path))
 
 
 def _key(path: Path) -> tuple[int, int] | None:

@@ -19,6 +19,7 @@ from benchmark.config.files import (
     plain_io_errors,
     read_bytes,
 )
+from benchmark.config.places import real
 from benchmark.config.reading import Model, parse
 from benchmark.contract.arrays import (
     Vectors,
@@ -168,7 +169,7 @@ class Conversion:
         Raises:
             BenchError: If it cannot be written, or holds something else than a conversion.
         """
-        folder = Path(folder).resolve()
+        folder = real(Path(folder))
         require_place(folder)
         clear_parts(folder)
         part = part_of(folder)

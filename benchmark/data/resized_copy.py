@@ -16,6 +16,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from benchmark.config.files import plain_io_errors, read_bytes, write_json
+from benchmark.config.places import real
 from benchmark.data.base import DatasetReader
 from benchmark.data.files import content_hash, data_root
 from benchmark.data.images import MOST_BYTES, View, decode_view
@@ -56,7 +57,7 @@ def resize_dataset(
             "places365): boxes and landmarks count in pixels of the originals"
         )
     root = data_root(root, reader.name)
-    if out.resolve().is_relative_to(root.resolve()):
+    if real(out).is_relative_to(real(root)):
         raise BenchError(f"--out: expected a folder outside of {root}, got {out}")
     (train, _), (val, _), _ = reader.parts(root)
     paths = [*dict.fromkeys(train.paths + val.paths)]

@@ -1,11 +1,13 @@
 """Carry requests out: take records that are there, compute and write the others."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from benchmark.config.files import writable
+from benchmark.config.files import digest, writable
+from benchmark.config.places import real
 from benchmark.errors import BenchError
 from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, Reporter
@@ -62,7 +64,10 @@ def carry_out(
                 key = (result.label, result.seed)
                 if key not in known:
                     path = request.paths(out)[key]
-                    known[key] = _write_record(plan, result, refused, stages, path, queries)
+                    known[key] = _write_record(
+                        plan, result, refused, stages, path,
+                        queries=queries, anew=existing == "overwrite",
+                    )  # fmt: skip
         records += [known[key] for key in request.paths(out)]
     return records
 
@@ -107,8 +112,13 @@ def _plan(
 
 
 def _write_record(
-    plan: Plan, result: Result, refused: dict[str, str], store: Store, path: Path, queries: bool
-) -> Record:
+    plan: Plan, result: Result, refused: dict[str, str], store: Store, path: Path, *,
+    queries: bool, anew: bool,
+) -> Record:  # fmt: skip
+    """Write a record; one of the same result that another process has just written stays.
+
+    Its details have the times of that process: two of them must not be mixed.
+    """
     from benchmark.harness.record_builder import make_record
 
     if result.evaluation is not None and result.evaluation.name in refused:
@@ -122,9 +132,26 @@ def _write_record(
         None if stage is None else (store.path(stage.name) / DETAILS).read_bytes()
         for stage in (result.evaluation, result.bound)
     )
-    write_slim(path, record, base, packed, of_base or b"")
-    if queries and packed is not None:
-        write_queries(path, packed)
-    else:
-        queries_path(path).unlink(missing_ok=True)  # of an earlier record
-    return read_record(path)  # what is shown is what was written
+    with store.lock(f"record-{digest(str(real(path)))[:24]}"):
+        there = None if anew else _whole(path)
+        if there is None or _says(there) != _says(record):
+            write_slim(path, record, base, packed, of_base or b"")
+        if queries and packed is not None:
+            write_queries(path, packed)
+        else:
+            queries_path(path).unlink(missing_ok=True)  # of an earlier record
+        return read_record(path)  # what is shown is what was written
+
+
+def _says(record: Record) -> dict[str, Any]:
+    """A result without intervals, whose ends a file has rounded."""
+    return {key: value for key, value in record.result().items() if key != "intervals"}
+
+
+def _whole(path: Path) -> Record | None:
+    """The record at a place with its details; None where either is missing or damaged."""
+    with suppress(BenchError, OSError):
+        record = read_record(path)
+        check_digest(record, path)
+        return record
+    return None

@@ -132,7 +132,7 @@ class Store:
         if not any(os.path.lexists(folder) for folder in folders):
             return
         writable(self.root, "--store")
-        with self._lock(name):
+        with self.lock(name):
             for folder in folders:
                 if folder.is_symlink():
                     folder.unlink()
@@ -151,7 +151,7 @@ class Store:
         with plain_io_errors(self.root):
             # Only its parent: whoever has the lock may be taking the folder itself away.
             work.parent.mkdir(parents=True, exist_ok=True)
-            with self._lock(name):
+            with self.lock(name):
                 if self.has(name) and self.damage(name) is None:
                     shutil.rmtree(work, ignore_errors=True)
                     yield None
@@ -203,12 +203,12 @@ class Store:
             old = older_than is not None and entry.age > older_than
             if entry.finished and not old and self.damage(entry.name) is None:
                 continue
-            with suppress(Timeout), self._lock(entry.name, timeout=0):
+            with suppress(Timeout), self.lock(entry.name, timeout=0):
                 shutil.rmtree(self.path(entry.name) if entry.finished else self._work(entry.name))
                 gone.append(entry)
         for lock in self._within("work"):
             if lock.suffix == ".lock" and _is(lock, stat.S_ISREG):
-                with suppress(Timeout), self._lock(lock.stem, timeout=0):
+                with suppress(Timeout), self.lock(lock.stem, timeout=0):
                     lock.unlink(missing_ok=True)
         return gone
 
@@ -223,7 +223,8 @@ class Store:
     def _lock_file(self, name: str) -> Path:
         return self.root / "work" / f"{name}.lock"
 
-    def _lock(self, name: str, timeout: float = -1) -> "BaseFileLock":
+    def lock(self, name: str, timeout: float = -1) -> "BaseFileLock":
+        """A lock that processes on this store share, for a stage or anything else of a name."""
         from filelock import FileLock
 
         for parent in ("work", "stages"):

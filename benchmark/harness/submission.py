@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmark.config import registry
 from benchmark.config.files import plain_io_errors, write_sealed, write_whole
+from benchmark.config.places import real
 from benchmark.config.registry import MethodFile
 from benchmark.errors import BenchError
 from benchmark.harness.checking.method import check_method
@@ -101,8 +102,8 @@ def gather(name: str, results: Path, step: Step = lambda line: None) -> Submissi
     missing = [*_faults(file, step)]
     found = _records(results, name)
     missing += _missing_seeds(name, found, results)
-    homes = {(s.path.parent.with_name("independent") / s.path.name).resolve() for s in found}
-    beside = [s for s in _records(results, "independent") if s.path.resolve() in homes]
+    homes = {real(s.path.parent.with_name("independent") / s.path.name) for s in found}
+    beside = [s for s in _records(results, "independent") if real(s.path) in homes]
     if found and not missing:
         missing += _invalid(found, beside, results)
         step(f"{len(found)} records: schema, places, scores, details, versions")

@@ -17,6 +17,7 @@ from pydantic import Field
 
 import protocols
 from benchmark.config.files import file_digest, read_bytes
+from benchmark.config.places import real
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, located, unknown
 from benchmark.pairs.embedders import Embedder, Modality
@@ -101,8 +102,8 @@ def load_source(name: str) -> CorpusSource:
     if name.startswith("beir:"):
         folder = Path(name.removeprefix("beir:"))
         return CorpusSource(
-            id=folder.resolve().name, title=folder.resolve().name, modality="text", reader="text",
-            folder=str(folder.resolve()), terms="the user's", source="the user's",
+            id=real(folder).name, title=real(folder).name, modality="text", reader="text",
+            folder=str(real(folder)), terms="the user's", source="the user's",
         )  # fmt: skip
     files = corpus_files()
     if name not in files:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmark.config.places import real
 from benchmark.errors import BenchError
 
 
@@ -25,7 +26,7 @@ def earlier(base: str, root: Path) -> Iterator[Path]:
     folder = root if root.is_dir() else root.parent
     top = Path(_git(folder, base, "rev-parse", "--show-toplevel").decode().strip())
     commit = _git(folder, base, "rev-parse", "--verify", "--end-of-options", f"{base}^{{commit}}")
-    inside = Path(os.path.relpath(folder.resolve(), top.resolve())).as_posix()
+    inside = Path(os.path.relpath(real(folder), real(top))).as_posix()
     with tempfile.TemporaryDirectory(prefix="bench-base-") as copy:
         there = _git(top, base, "ls-tree", "--name-only", commit.decode().strip(), "--", inside)
         if there or inside == ".":

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmark.config.places import real
 from benchmark.errors import BenchError, nearest
 from benchmark.records.files import StoredRecord, find_records
 
@@ -50,7 +51,7 @@ def _read(
     damaged: list[BenchError] = []
     note = damaged.append if on_damaged else None
     found = (each for root in folders for each in find_records(root, note, wanted=wanted))
-    return list({each.path.resolve(): each for each in found}.values()), damaged
+    return list({real(each.path): each for each in found}.values()), damaged
 
 
 def _chosen(

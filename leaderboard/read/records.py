@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmark.config.places import real
 from benchmark.errors import BenchError
 from benchmark.records.details import Details, unpack_details
 from benchmark.records.details_files import check_digest, details_path
@@ -45,7 +46,7 @@ def read_folders(roots: Sequence[Path]) -> tuple[list[StoredRecord], list[Skippe
             record.protocol, record.protocol_version, record.track, record.track_version,
             record.method, record.seed, record.first_seed, repr(sorted(record.changed.items())),
         )  # fmt: skip
-        place = stored.path.resolve() if len(roots) > 1 else stored.path
+        place = real(stored.path) if len(roots) > 1 else stored.path
         if place in reached:
             continue
         reached.add(place)

@@ -12,6 +12,7 @@ from support.records import make_record
 from support.upgrades import planted
 from support.vector_files import write
 
+from benchmark.config import places
 from benchmark.records.files import write_record
 
 INPUTS = {
@@ -176,3 +177,11 @@ def test_a_run_writes_nothing_among_the_images(tmp_path):
     refused("--out: expected a folder outside of", "results", "run", "--dry-run", "--out", images,
             "--data-root", f"omniglot={images}")  # fmt: skip
     assert len(list(images.iterdir())) == 8
+
+
+def test_a_link_to_itself_is_a_place_like_another(tmp_path):
+    """pathlib raises RuntimeError of one; what cannot be read is told where it is read."""
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert places.real(loop) == loop
+    places.require_outside({"--out": loop}, [tmp_path / "other"])

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.config.files import digest, file_digest
+from benchmark.config.places import real
 from benchmark.config.seeds import derive
 from benchmark.contract.arrays import apply
 from benchmark.data.base import Dataset, DatasetReader, Evaluation, read_options
@@ -199,7 +200,7 @@ class Elsewhere:
 
 def _do_alone(work: Work, root: Path, folder: Path, poison: Poison | None) -> Done:
     """As :func:`do`, where what earlier updates left in files for themselves is not found."""
-    root, folder = root.resolve(), folder.resolve()
+    root, folder = real(root), real(folder)
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     os.chdir(folder)
     return do(work, root, folder, poison)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.config.files import read_bytes
+from benchmark.config.places import real
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats.checks import MOST_NAMES, cut, listed, metric_of, nameless
 from benchmark.upgrade.formats.parquet import ParquetSource
@@ -37,8 +38,8 @@ class VdfSource(ParquetSource):
                 "one"
             )
         name, about = chosen[0]
-        data = (folder / str(about.get("data_path", ""))).resolve()
-        if not data.is_relative_to(folder.resolve()) or not data.exists():
+        data = real(folder / str(about.get("data_path", "")))
+        if not data.is_relative_to(real(folder)) or not data.exists():
             raise BenchError(f"{cut(name)}: expected its data in the folder, got another place")
         columns = about.get("vector_columns") or ["vector"]
         self.part = str(columns[0] if isinstance(columns, list) else columns)
