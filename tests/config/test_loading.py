@@ -2,24 +2,13 @@
 
 import pytest
 import yaml
+from support.protocol_files import MINE, OLD, write
 
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.protocols import Protocol
 from benchmark.config.reading import build
 from benchmark.errors import BenchError
 from benchmark.harness.requests import make_request as request
-
-OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
-MINE = {
-    "id": "mine", "version": 1, "title": "Mine", "source": "s", "question": "q",
-    "generations": [OLD, NEW], "tasks": ["retrieval"],
-}  # fmt: skip
-
-
-def write(folder, **changes):
-    path = folder / "mine.yaml"
-    path.write_text(yaml.safe_dump({**MINE, **changes}))
-    return str(path)
 
 
 @pytest.mark.parametrize(

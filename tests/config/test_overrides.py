@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from support.protocol_files import NEW, OLD, write
 
 from benchmark.api import run
 from benchmark.config import registry
@@ -12,18 +13,6 @@ from benchmark.harness.execution import Compute
 from benchmark.harness.graph import record_key
 from benchmark.harness.requests import make_request as request
 from benchmark.harness.requests import make_requests as requests
-
-MINE = {
-    "id": "mine", "version": 1, "title": "Mine", "source": "s", "question": "q",
-    "generations": [{"name": "old", "classes": [0, 0.5]}, {"name": "new"}],
-    "tasks": ["retrieval"],
-}  # fmt: skip
-
-
-def write(folder, **changes):
-    path = folder / "mine.yaml"
-    path.write_text(yaml.safe_dump({**MINE, **changes}))
-    return str(path)
 
 
 def settings(*sets):
@@ -188,7 +177,6 @@ def test_fractions_and_models_of_a_generation_from_the_command_line() -> None:
 # --- refused
 
 
-OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
 TWO = {"apart": True, "generations": [OLD, {"name": "new", "classes": [0.5, 1]}]}
 
 

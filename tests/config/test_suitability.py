@@ -3,7 +3,7 @@
 import re
 
 import pytest
-import yaml
+from support.protocol_files import NEW, OLD, write
 
 from benchmark.cli.app import main
 from benchmark.config import registry
@@ -12,18 +12,6 @@ from benchmark.config.overrides import expand
 from benchmark.config.split_sizes import size
 from benchmark.errors import BenchError
 from benchmark.harness.requests import make_request as request
-
-OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
-MINE = {
-    "id": "mine", "version": 1, "title": "Mine", "source": "s", "question": "q",
-    "generations": [OLD, NEW], "tasks": ["retrieval"],
-}  # fmt: skip
-
-
-def write(folder, **changes):
-    path = folder / "mine.yaml"
-    path.write_text(yaml.safe_dump({**MINE, **changes}))
-    return str(path)
 
 
 def test_a_group_that_is_not_taken_cannot_become_thinner(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.training import one_thread  # noqa: F401
 
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.contract import maps
@@ -18,15 +19,6 @@ from benchmark.training.loop import Trainer
 # and the common ones in other rows.
 CLASSES = [4, 7, 9, 20, 55]
 OLD_CLASSES = [3, 7, 20, 41]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tiny products on a busy machine: two threads would mostly wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -6,16 +6,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.losses import unit
 
 from benchmark.models.heads import Head
 from benchmark.training.embedding import train_embedding
 from methods.advbct import AdvBCT, Boundary, largest_usual, reversed_gradient
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def spheres(features, labels, n_classes):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.losses import log_softmax, unit
 from support.objects import changed
 
 from benchmark.config.recipes import ModelSpec
@@ -23,10 +24,6 @@ def of(method, batch, state):
         return 0.0
 
     return changed(method, weight=1.0).loss(batch, head, state)
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def class_mean(job, label):
@@ -57,10 +54,6 @@ def naive_classifier(job, unknown):
         return lambda f: weight @ f + np.array(bias), rows
     # Its own scale, no margin.
     return lambda f: kept.scale * unit(weight) @ unit(f), rows
-
-
-def log_softmax(x):
-    return x - np.logaddexp.reduce(x)
 
 
 def influence(job, batch, new, unknown, temperature):

@@ -5,36 +5,19 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.losses import Teacher, unit
 from support.objects import changed
-from torch import nn
 
 from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Generation, Step
 from benchmark.models.basis import BasisTransformation
 from benchmark.models.heads import Head
-from benchmark.models.module import Portable, load_module, save_module
+from benchmark.models.module import load_module, save_module
 from methods.bt2 import BT2, head_of_phi_new
 from methods.bt2_code import BT2Code
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
 KINDS = ["softmax", "norm-softmax", "arcface"]
-
-
-class Teacher(Portable):
-    """Image -> the mean of its pixels times a fixed direction, plus another."""
-
-    def __init__(self, dim):
-        super().__init__()
-        rng = torch.Generator().manual_seed(1)
-        self.weight = nn.Parameter(torch.randn(2, dim, generator=rng))
-
-    def forward(self, images):
-        mean = images.mean(dim=(1, 2, 3))[:, None]
-        return mean * self.weight[0] + self.weight[1]
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 @pytest.fixture

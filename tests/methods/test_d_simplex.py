@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.losses import Teacher, unit
 from support.objects import changed
 from support.toy_runs import ONE_EPOCH, run_toy
 from torch import nn
@@ -11,29 +12,12 @@ from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Generation, Step
 from benchmark.errors import BenchError
 from benchmark.models.heads import SimplexHead, simplex
-from benchmark.models.module import Portable, load_module, save_module
+from benchmark.models.module import load_module, save_module
 from methods.d_simplex import DSimplex, hoc_loss
 
 CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
 POINTS = simplex(60).numpy()
 HOC = DSimplex(hoc=True, weight=0.3, mu=3.0)
-
-
-class Old(Portable):
-    """Image -> the mean of its pixels times a fixed direction, plus another."""
-
-    def __init__(self, dim):
-        super().__init__()
-        rng = torch.Generator().manual_seed(1)
-        self.weight = nn.Parameter(torch.randn(2, dim, generator=rng))
-
-    def forward(self, images):
-        mean = images.mean(dim=(1, 2, 3))[:, None]
-        return mean * self.weight[0] + self.weight[1]
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 60])
@@ -66,7 +50,7 @@ def case(make_job, make_batch):
     job = make_job(d_old=59)
     # Few rows: the slope asks for each number of 59 a row.
     job = changed(job, n_classes=60, chain=(changed(
-        job.old, model=Old(59)
+        job.old, model=Teacher(59)
     ),))  # fmt: skip
     batch = make_batch(job, d_new=59, size=4)
     batch.images = torch.rand(len(batch.index), 1, 8, 8)

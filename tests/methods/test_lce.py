@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from published_scripts import lce_borders, lce_terms
+from support.losses import unit
 
 from benchmark.config.recipes import Recipe
 from benchmark.contract.pairs import Pairs
@@ -43,10 +44,6 @@ def data():
         head.weight.copy_(torch.from_numpy(centres))
     made = [torch.from_numpy(x.astype(np.float32)) for x in (old, new)]
     return *made, torch.from_numpy(labels), head
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def cones(new, labels):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.losses import log_softmax, unit
 
 from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Step
@@ -11,14 +12,6 @@ from methods.lwf import LwF
 
 # As in conftest.py.
 CLASSES, OLD_CLASSES = [4, 7, 9, 20, 55], [3, 7, 20, 41]
-
-
-def log_softmax(x):
-    return x - np.logaddexp.reduce(x)
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def logits(head, x):

@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from support.losses import unit
 
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
 from benchmark.training.credibility import near_one_class
 from methods.nccl import NCCL
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def logits(head, x):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import Ridge
+from support.losses import unit
 
 from benchmark.api import get_method
 from benchmark.config.recipes import ModelSpec, Recipe
@@ -30,10 +31,6 @@ def trainer(steps=20, batch=64, seed=0):
         epochs=1, transform_steps=steps, transform_batch=batch, precision="32-true"
     )  # fmt: skip
     return Trainer(recipe, seed, Device("cpu"))
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def turned(n=300, dim=8, noise=0.0, seed=0, classes=6):

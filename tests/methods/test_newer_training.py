@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.losses import unit
 from torch.nn import functional as F
 
 from benchmark.config.recipes import ModelSpec
@@ -25,10 +26,6 @@ CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
 
 def double(x):
     return x.detach().double().numpy()
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def cross_entropy(logits, labels):

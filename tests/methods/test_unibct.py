@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from support.losses import unit
 
 from benchmark.models.heads import Head
 from benchmark.training import prototypes
 from benchmark.training.embedding import Epoch
 from methods.unibct import UniBCT
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def refined(old, new, labels, a, tau, axis=1):

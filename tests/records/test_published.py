@@ -9,9 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.command import call
 from support.stored import plain, write
 
-from benchmark.cli.app import main
 from benchmark.errors import BenchError
 from benchmark.records import published
 from benchmark.records.files import read_record
@@ -24,13 +24,6 @@ FOLDER = Path(__file__).parents[2] / "results" / "published"
 @pytest.fixture(scope="module")
 def every() -> published.Published:
     return read_published(FOLDER)
-
-
-def command(capsys, *words) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    out = capsys.readouterr()
-    return int(end.value.code or 0), out.out, out.err
 
 
 def test_five_papers(every) -> None:
@@ -90,18 +83,18 @@ def test_beside_measured_ones_where_protocol_and_data_agree(every, tmp_path) -> 
     assert {n.dataset for n in faces} == {"ijbc", "ijbc-1v1", "ijbc-1vn", "ms1mv3"}
 
 
-def test_shown_apart(tmp_path, capsys) -> None:
+def test_shown_apart(tmp_path) -> None:
     path = write(
         tmp_path / "seed-0.json",
         plain() | {"protocol": "extended-class", "track": "cifar100", "dataset": {"name": "c"}},
     )
-    code, out, err = command(capsys, "table", path, "--published")
+    code, out, err = call("table", path, "--published")
     assert (code, err) == (0, "")
     table, said, apart = out.partition("Published: extended-class on cifar100")
     assert said
     assert "33.6" not in table
     assert "never ranked" in apart
-    code, out, _ = command(capsys, "table", path, "--published", "-f", "csv")
+    code, out, _ = call("table", path, "--published", "-f", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     kinds = Counter(row["kind"] for row in rows)
     assert kinds["published"] > 10
@@ -109,28 +102,28 @@ def test_shown_apart(tmp_path, capsys) -> None:
     one = next(r for r in rows if r["kind"] == "published" and r["method"] == "bt2")
     assert one["reason"].startswith("bt2, Table")
     assert 0 <= float(one["value"]) <= 1
-    code, out, _ = command(capsys, "table", write(tmp_path / "seed-0.json", plain()), "--published")
+    code, out, _ = call("table", write(tmp_path / "seed-0.json", plain()), "--published")
     assert code == 0
     assert "No paper prints numbers" in out
 
 
-def test_the_verb(capsys) -> None:
-    code, out, err = command(capsys, "published")
+def test_the_verb() -> None:
+    code, out, err = call("published")
     assert (code, err) == (0, "")
     assert all(f"{n} numbers" in out for n in (254, 299, 305, 135, 605))
-    code, out, _ = command(capsys, "published", "-f", "csv")
+    code, out, _ = call("published", "-f", "csv")
     assert len(list(csv.DictReader(io.StringIO(out)))) == 1598
     words = ("published", "-p", "open-class", "--metrics", "avg", "-m", "mixbct")
     for form in ("terminal", "markdown", "latex"):
-        code, out, _ = command(capsys, *words, "-f", form)
+        code, out, _ = call(*words, "-f", form)
         assert code == 0
         assert "0.8507" in out
         assert "1: " in out  # notes stay with their numbers
     for bad, said in ((("--paper", "mixbtc"), "'mixbct'"), (("/no/such",), "papers.yaml")):
-        code, _, err = command(capsys, "published", *bad)
+        code, _, err = call("published", *bad)
         assert code == 2
         assert said in err
-    code, _, err = command(capsys, "published", "--paper", "bct", "--dataset", "cifar100")
+    code, _, err = call("published", "--paper", "bct", "--dataset", "cifar100")
     assert (code, "no number has all of these" in err) == (2, True)
 
 

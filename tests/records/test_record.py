@@ -12,10 +12,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from support.command import call
 from support.stored import plain, sealed, write
 
 from benchmark import BenchError, load
-from benchmark.cli.app import main
 from benchmark.errors import EditedError
 from benchmark.records.details_files import details_path
 from benchmark.records.files import (
@@ -28,17 +28,10 @@ from benchmark.records.files import (
 from benchmark.records.record import SCHEMA, json_schema, record_path
 
 
-def command(capsys, *words) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    out = capsys.readouterr()
-    return int(end.value.code or 0), out.out, out.err
-
-
 @pytest.mark.parametrize("schema", range(1, SCHEMA))
-def test_an_older_schema_is_one_line_that_says_what_to_do(schema, tmp_path, capsys) -> None:
+def test_an_older_schema_is_one_line_that_says_what_to_do(schema, tmp_path) -> None:
     path = write(tmp_path / "seed-0.json", plain() | {"schema": schema})
-    code, out, err = command(capsys, "table", path)
+    code, out, err = call("table", path)
     assert (code, out) == (2, "")
     (line,) = err.splitlines()
     assert f"schema: expected {SCHEMA}, got {schema}, of an earlier version" in line
@@ -154,13 +147,13 @@ def mixed(tmp_path) -> Path:
     return tmp_path
 
 
-def test_damaged_ones_are_skipped_with_a_line_each(mixed, capsys) -> None:
+def test_damaged_ones_are_skipped_with_a_line_each(mixed) -> None:
     lines: list[BenchError] = []
     found = find_records(mixed, lines.append)
     assert [one.record.method for one in found] == ["bct"]
     assert len(lines) == len(BAD)
     for verb in (("table", mixed), ("show", mixed), ("table", mixed, "-f", "latex", "--published")):
-        code, out, err = command(capsys, *verb)
+        code, out, err = call(*verb)
         assert code == 0
         assert "bct" in out
         told = err.splitlines()
@@ -198,9 +191,9 @@ def test_a_damaged_record_of_a_study_is_no_absent_one(tmp_path) -> None:
         good.unlink(missing_ok=True)
 
 
-def test_nothing_but_damaged_ones(mixed, capsys) -> None:
+def test_nothing_but_damaged_ones(mixed) -> None:
     (mixed / "good" / "seed-0.json").unlink()
-    code, out, err = command(capsys, "table", mixed)
+    code, out, err = call("table", mixed)
     assert (code, out) == (2, "")
     assert f"none of {len(BAD)} files" in err.splitlines()[-1]
     with pytest.raises(BenchError, match=r"seed-0\.json"):
@@ -227,31 +220,31 @@ def test_what_is_written_is_sealed(tmp_path) -> None:
     assert read_record(path).seed == 5
 
 
-def test_only_regular_files_are_read_and_no_links_to_folders_followed(tmp_path, capsys) -> None:
+def test_only_regular_files_are_read_and_no_links_to_folders_followed(tmp_path) -> None:
     write(tmp_path / "good" / "seed-0.json", plain())
     (tmp_path / "good" / "again").symlink_to(tmp_path)
     (tmp_path / "seed-1.json").symlink_to("/dev/zero")
     (tmp_path / "seed-2.json").mkdir()
     os.mkfifo(tmp_path / "seed-3.json")
     (tmp_path / "seed-4.json").symlink_to(tmp_path / "seed-4.json")
-    code, out, err = command(capsys, "table", tmp_path)
+    code, out, err = call("table", tmp_path)
     assert code == 0
     assert "bct" in out
     assert [line.partition("seed-")[2][0] for line in err.splitlines()] == list("1234")
 
 
-def test_details_that_are_not_the_records_are_a_line(tmp_path, capsys) -> None:
+def test_details_that_are_not_the_records_are_a_line(tmp_path) -> None:
     path = tmp_path / "seed-0.json"
     write(path, plain() | {"details": "sha256:0"})
     for content in (None, b"other"):
         if content is not None:
             details_path(path).write_bytes(content)
-        code, out, err = command(capsys, "show", tmp_path)
+        code, out, err = call("show", tmp_path)
         assert (code, len(err.splitlines())) == (0, 1)
         assert "bct" in out
     details_path(path).unlink()
     os.mkfifo(details_path(path))
-    assert command(capsys, "show", tmp_path)[0] == 0
+    assert call("show", tmp_path)[0] == 0
 
 
 @pytest.fixture
@@ -265,17 +258,17 @@ def many(tmp_path) -> Path:
     return tmp_path
 
 
-def test_any_selection(many, capsys) -> None:
+def test_any_selection(many) -> None:
     words = ("table", many, "-f", "csv", "--cases", "new/old", "--metrics", "map")
-    code, out, _ = command(capsys, *words, "-m", "l2", "-p", "open-data", "--seeds", "1")
+    code, out, _ = call(*words, "-m", "l2", "-p", "open-data", "--seeds", "1")
     assert code == 0
     rows = [row for row in csv.DictReader(io.StringIO(out)) if row["kind"] == "method"]
     assert [(r["protocol"], r["method"], r["seeds"], r["case"], r["metric"]) for r in rows] == [
         ("open-data", "l2", "1", "new/old", "map")
     ]
-    twice = command(capsys, "table", many, many / "open-data", "-f", "csv", "-p", "open-data")
+    twice = call("table", many, many / "open-data", "-f", "csv", "-p", "open-data")
     assert twice[0] == 0
-    assert twice[1] == command(capsys, "table", many / "open-data", "-f", "csv")[1]
+    assert twice[1] == call("table", many / "open-data", "-f", "csv")[1]
     for option, value, said in (
         ("-m", "l3", "no record of method 'l3'; known: bct, l2"),
         ("-p", "opendata", "did you mean 'open-data'"),
@@ -284,14 +277,14 @@ def test_any_selection(many, capsys) -> None:
         ("--cases", "new/odl", "new/old"),
         ("--metrics", "mapp", "'map'"),
     ):
-        code, out, err = command(capsys, "table", many, option, value)
+        code, out, err = call("table", many, option, value)
         assert (code, out) == (2, "")
         assert said in err
-    code, _, err = command(capsys, "table", many, "-m", "l2", "-p", "open-data", "--seeds", "0-1")
+    code, _, err = call("table", many, "-m", "l2", "-p", "open-data", "--seeds", "0-1")
     assert (code, err) == (0, "")
 
 
-def test_a_selection_reads_the_chosen_folders_alone(tmp_path, capsys) -> None:
+def test_a_selection_reads_the_chosen_folders_alone(tmp_path) -> None:
     for protocol, track, method in product(("open-class", "open-data"), ("a", "b"), ("bct", "l2")):
         value = plain() | {"protocol": protocol, "track": track, "method": method}
         write(record_path(tmp_path, protocol, track, method, 0), value)
@@ -300,23 +293,23 @@ def test_a_selection_reads_the_chosen_folders_alone(tmp_path, capsys) -> None:
     elsewhere = tmp_path / "own" / "seed-3.json"  # a place that says nothing of what is in it
     write(elsewhere, plain() | {"protocol": "open-class", "track": "a", "seed": 3})
     chosen = ("table", tmp_path, "-f", "csv", "-p", "open-class", "-t", "a")
-    code, out, err = command(capsys, *chosen)
+    code, out, err = call(*chosen)
     assert (code, err) == (0, "")
     assert {row["seeds"] for row in csv.DictReader(io.StringIO(out))} >= {"0 3"}
-    assert "skipped" in command(capsys, "table", tmp_path, "-p", "open-data", "-t", "a")[2]
-    code, _, err = command(capsys, *chosen, "-m", "l3")  # names what all records have
+    assert "skipped" in call("table", tmp_path, "-p", "open-data", "-t", "a")[2]
+    code, _, err = call(*chosen, "-m", "l3")  # names what all records have
     assert code == 2
     assert str(broken) in err
     assert "no record of method 'l3'; known: bct, l2" in err
 
 
-def test_a_protocol_with_settings_is_all_of_them(many, capsys) -> None:
+def test_a_protocol_with_settings_is_all_of_them(many) -> None:
     for setting in ("home", "away"):
         value = plain() | {"protocol": f"out-of-domain:{setting}", "method": "bct"}
         write(many / f"out-of-domain:{setting}" / "seed-0.json", value)
 
     def shown(protocol):
-        code, out, err = command(capsys, "table", many, "-f", "csv", "-p", protocol)
+        code, out, err = call("table", many, "-f", "csv", "-p", protocol)
         assert code == 0, err
         return {row["protocol"] for row in csv.DictReader(io.StringIO(out))}
 

@@ -5,18 +5,13 @@ import signal
 import pytest
 from support import detectors
 from support.detectors import TOKEN, findings, leaks
-from support.isolated import LIGHT, MEMORY, Case, Scratch, forking
+from support.isolated import LIGHT, MEMORY, Case, forking
 
 
 @pytest.fixture(scope="module")
 def forks(tmp_path_factory):
     with forking(LIGHT, tmp_path_factory.mktemp("forks")) as made:
         yield made
-
-
-@pytest.fixture
-def scratch(tmp_path):
-    return Scratch(tmp_path)
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import itertools
 import numpy as np
 import pytest
 from scipy.stats import t as student
+from support.command import call
 from support.stored import plain, stored, write
 
-from benchmark.cli.app import main
 from benchmark.errors import BenchError
 from benchmark.records.details import read_details
 from benchmark.records.details_files import details_path
@@ -206,31 +206,24 @@ def test_other_file_beside_a_record_is_noticed(pair) -> None:
         compare([pair[0]], [pair[1]])
 
 
-def command(capsys, *words) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    out = capsys.readouterr()
-    return int(end.value.code or 0), out.out, out.err
-
-
-def test_from_the_command_line(tmp_path, pair, capsys) -> None:
-    code, out, err = command(capsys, "compare", "bct", "mixbct", tmp_path, "--format", "csv")
+def test_from_the_command_line(tmp_path, pair) -> None:
+    code, out, err = call("compare", "bct", "mixbct", tmp_path, "--format", "csv")
     assert (code, err) == (0, "")
     rows = list(csv.DictReader(io.StringIO(out)))
     lines = compare([pair[0]], [pair[1]])
     assert [float(row["difference"]) for row in rows] == [line.difference.value for line in lines]
     assert [float(row["adjusted"]) for row in rows] == [line.adjusted for line in lines]
     files = [f.path for f in pair]
-    code, shown, _ = command(capsys, "compare", *files, "--by", "query", "--metrics", "map")
+    code, shown, _ = call("compare", *files, "--by", "query", "--metrics", "map")
     assert code == 0
     assert "queries, each by itself" in shown
     assert "CMC@1" not in shown
     for form in ("terminal", "markdown", "latex"):
-        assert command(capsys, "compare", *files, "--format", form)[0] == 0
+        assert call("compare", *files, "--format", form)[0] == 0
     write(tmp_path / "old" / "seed-0.json", plain())
-    code, out, err = command(capsys, "compare", pair[1].path, tmp_path / "old" / "seed-0.json")
+    code, out, err = call("compare", pair[1].path, tmp_path / "old" / "seed-0.json")
     assert (code, out) == (2, "")
     assert "no results by query" in err
-    code, _, err = command(capsys, "compare", "bct", "mixbtc", tmp_path)
+    code, _, err = call("compare", "bct", "mixbtc", tmp_path)
     assert code == 2
     assert "'mixbct'" in err

@@ -48,11 +48,11 @@ TOKENS = {
 
 
 def _dump(value: Any) -> bytes:
-    text = yaml.safe_dump(value, allow_unicode=True, sort_keys=False)
+    text = yaml.dump(value, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False)
     return text.encode(errors="backslashreplace")
 
 
-YAML = Form(yaml.safe_load, _dump)
+YAML = Form(lambda raw: yaml.load(raw, Loader=yaml.CSafeLoader), _dump)
 
 
 def sound(path: str) -> bytes:
@@ -78,8 +78,11 @@ def protocols() -> Iterator[Sample]:
     """Hostile protocols."""
     base = yaml.safe_load(sound("backfill.yaml"))
     base["orders"], base["tasks"] = ["random", "priority"], ["retrieval", "backfilling"]
-    more = {"set": {"recipe.epochs": 1}, "settings": [{"name": "s", "set": {"old.dim": 8}}]}
-    yield from _yaml("protocol", _dump(base | more), 60)
+    yield from _yaml("protocol", _dump(base | {"set": {"recipe.epochs": 1}}), 60)
+    settings = [{"name": name, "set": {"old.dim": 8}} for name in ("a", "b")]
+    for name, raw in other_values(_dump({"settings": settings}), YAML, 20):
+        made = {"evil.yaml": _dump(base) + raw}
+        yield Sample("protocol", f"settings-{name}", made)
 
 
 def tracks() -> Iterator[Sample]:

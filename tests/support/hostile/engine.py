@@ -70,7 +70,7 @@ TOKENS = (
 )  # fmt: skip
 """Bytes that are put into files."""
 _NUMBERS = (b"\xff\xff\xff\xff", bytes(4), b"\xff\xff\xff\x7f", b"\x7f\xff\xff\xff", b"\x01\0\0\0")
-_MANY = 20_000
+_MANY = 10_000
 _DEPTHS = (900, 100_000)
 _HERE = "@here@"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from benchmark.config.files import bytes_digest
 from support.hostile import Content, Link, Pipe, Sample, Sparse, in_place
 from support.hostile.engine import TEXTS, other_bytes, other_values
 from support.hostile.records import SEALED, sealed
@@ -14,7 +15,7 @@ META, WORK = f"{STAGE}/stage.json", "store/work"
 
 def sound() -> bytes:
     """Facts of a stage about itself, with a file that is there."""
-    files = {"vectors.npy": {"bytes": 1, "digest": "sha256:" + "0" * 64}}
+    files = {"vectors.npy": {"bytes": 1, "digest": bytes_digest(b"x")}}
     return sealed({"name": STAGE.rpartition("/")[2], "title": "embed", "kind": "embed",
                    "facts": {}, "run": {}, "files": files})  # fmt: skip
 

@@ -1,0 +1,16 @@
+"""A protocol of one's own, as a file."""
+
+import yaml
+
+OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
+MINE = {
+    "id": "mine", "version": 1, "title": "Mine", "source": "s", "question": "q",
+    "generations": [OLD, NEW], "tasks": ["retrieval"],
+}  # fmt: skip
+
+
+def write(folder, **changes):
+    """Write it with some fields otherwise; gives its path."""
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump({**MINE, **changes}))
+    return str(path)
