@@ -11,7 +11,7 @@ from support.vector_files import write
 import benchmark
 from benchmark.upgrade.formats.rows import ArrayRows
 from benchmark.upgrade.read.demo import demo_arguments
-from benchmark.upgrade.read.health import Tally, compare, examine, look
+from benchmark.upgrade.read.health import VectorTally, compare, examine, look
 from benchmark.upgrade.read.mixture import mixture
 from benchmark.upgrade.show.page import render
 from benchmark.upgrade.show.wording import risks
@@ -83,7 +83,7 @@ def test_counts_whatever_the_blocks():
     x = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
     x[5, 2], x[6, 0], x[7], x[8] = np.nan, np.inf, 0, 0
     x[10:13] = x[9]
-    whole, cut = Tally(8), Tally(8)
+    whole, cut = VectorTally(8), VectorTally(8)
     whole.add(x)
     for a in range(0, 300, 7):
         cut.add(x[a : a + 7])

@@ -1,4 +1,4 @@
-"""Who gains and who loses: slices by ids of queries or items."""
+"""Slices by ids of queries or items: gains and losses."""
 
 import numpy as np
 import pytest

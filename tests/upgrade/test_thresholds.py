@@ -9,7 +9,7 @@ from support.command import call
 from support.upgrades import planted, write_upgrade
 
 import benchmark
-from benchmark.upgrade.measure.thresholds import Pairs, cutoff
+from benchmark.upgrade.measure.thresholds import PairSet, cutoff
 from benchmark.upgrade.show.page import render
 
 
@@ -33,7 +33,7 @@ def test_cutoffs_are_found_within_their_intervals():
         rng = np.random.default_rng(draw)
         old, new = (directions(rng, 60, d) @ directions(rng, 500, d).T for d in (12, 20))
         none = np.zeros(old.shape, bool)
-        pairs = Pairs(none, none, np.ones(500))
+        pairs = PairSet(none, none, np.ones(500))
         found = cutoff("x", "same share", old, new, pairs, 0.6, draw)
         assert found.true_after is None and not found.few
         held += found.new.low <= true <= found.new.high
@@ -54,7 +54,7 @@ def test_false_accepts_are_kept_and_true_ones_follow():
         genuine = rng.random((50, 400)) < 0.02
         old = rng.standard_normal((50, 400)) + genuine
         new = rng.standard_normal((50, 400)) / 2 + 2 * genuine
-        pairs = Pairs(genuine, np.zeros_like(genuine), np.ones(400))
+        pairs = PairSet(genuine, np.zeros_like(genuine), np.ones(400))
         found = cutoff("x", "same false accepts", old, new, pairs, norm.isf(0.05), draw)
         held += found.new.low <= expected <= found.new.high
         true.append((found.true_before, found.true_after.value))
@@ -71,11 +71,11 @@ def test_items_that_stand_for_many_count_so():
         np.array([[0.2, 0.6], [0.8, 0.1], [0.7, 0.3], [0.6, 0.4]]),
     )
     none = np.zeros((4, 2), bool)
-    found = cutoff("x", "same share", old, new, Pairs(none, none, np.array([1.0, 3.0])), 0.5, 0)
+    found = cutoff("x", "same share", old, new, PairSet(none, none, np.array([1.0, 3.0])), 0.5, 0)
     assert found.rate == pytest.approx(4 / 16) and found.accepted == 4
     # Descending: 0.8 (1), 0.7 (1), then 0.6 of weight 3 and 1: four are met within those of 0.6.
     assert 0.4 < found.new.value < 0.7
-    assert cutoff("x", "same share", old, new, Pairs(none, none, np.ones(2)), 2.0, 0) is None
+    assert cutoff("x", "same share", old, new, PairSet(none, none, np.ones(2)), 2.0, 0) is None
 
 
 @pytest.fixture(scope="module")

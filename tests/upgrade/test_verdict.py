@@ -222,7 +222,7 @@ def test_what_is_worthwhile_is_asked():
 
 
 def test_without_embedding_nothing_else_embeds():
-    """Who cannot embed everything cannot fuse with an index of everything embedded either."""
+    """An index of everything embedded is no way out for users who cannot embed everything."""
     both = replace(FUSED, name="rrf", uses=("old", "new"), effort=3)
     found = evidence((OLD, of_ten(2)), (NEW, of_ten(8)), (both, of_ten(7)), (FUSED, of_ten(4)))
     said = verdict(found)

@@ -239,7 +239,7 @@ def _nothing(evidence: Evidence, possible: list[str], wanted: float) -> str:
 
 
 def _why_not(evidence: Evidence) -> str:
-    """Why there is no upgrade, as the difference and its interval say."""
+    """The reason of no upgrade, as the difference and its interval say."""
     upgrade, least = evidence.upgrade, f"{100 * evidence.least:g} points"
     if upgrade is None or evidence.better:
         return f"the new model is better by less than {least}"

@@ -23,7 +23,7 @@ class JsonSource(RecordsSource):
         return super()._open()
 
     def _found(self) -> tuple[str, bool]:
-        """Where records lie: the first array of objects, or of objects by key that have a list."""
+        """The place of records: the first array of objects, or objects by key with a list."""
         stack: list[tuple[str, str]] = []  # maps and arrays around, and where they are
         with self.path.open("rb") as file:
             for prefix, event, _ in ijson.parse(file):

@@ -112,7 +112,8 @@ def _forms(
 ) -> list[tuple[str, ResultList, float]]:
     """Form, list and bytes of a vector of all that one list answers."""
     half = _then(whole, distance, lambda x: x.astype(np.float16).astype(np.float32))
-    byte = _then(whole, distance, lambda x: np.clip(np.round(x / scale), -127, 127) * scale)
+    step = np.float32(scale)
+    byte = _then(whole, distance, lambda x: np.clip(np.round(x / step), -127, 127) * step)
     out = [
         (WHOLE, whole, 4.0 * dim), (HALF, ResultList(whole.queries, half), 2.0 * dim),
         (BYTE, ResultList(whole.queries, byte), 1.0 * dim),

@@ -1,4 +1,4 @@
-"""Who gains and who loses: scores by slices of the queries, tenants or languages for instance."""
+"""Scores by slices of the queries, tenants or languages for instance: gains and losses."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

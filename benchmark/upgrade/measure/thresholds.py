@@ -64,7 +64,7 @@ class Cutoff:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairSet:
     """Pairs of queries and items, and how often each is drawn.
 
     Attributes:
@@ -78,7 +78,7 @@ class Pairs:
     weight: Values
 
     def draws(self, seed: int) -> tuple[Values, Values]:
-        """How often queries and items count, ``[1 + DRAWS, q]`` and ``[1 + DRAWS, m]``.
+        """Weights of queries and items, ``[1 + DRAWS, q]`` and ``[1 + DRAWS, m]``.
 
         The first draw has everything once.
         """
@@ -90,7 +90,7 @@ class Pairs:
 
 
 def cutoff(
-    strategy: str, rule: Rule, old: Floats, new: Floats, pairs: Pairs, threshold: float, seed: int
+    strategy: str, rule: Rule, old: Floats, new: Floats, pairs: PairSet, threshold: float, seed: int
 ) -> Cutoff | None:
     """The new cut-off of scores ``new`` ``[q, m]`` for one of ``old`` ones ``[q, m]``.
 
@@ -204,7 +204,7 @@ def thresholds(study: Study, wanted: Sequence[float]) -> Thresholds | None:
     return Thresholds(cutoffs, shapes, left_out)
 
 
-def _pairs(study: Study) -> tuple[NDArray[np.int64], NDArray[np.int64], Pairs]:
+def _pairs(study: Study) -> tuple[NDArray[np.int64], NDArray[np.int64], PairSet]:
     """Rows of some queries, places of some held-out items, and their pairs."""
     fold, inputs = study.first, study.inputs
     sample, relevant = fold.sample, fold.relevant
@@ -230,7 +230,7 @@ def _pairs(study: Study) -> tuple[NDArray[np.int64], NDArray[np.int64], Pairs]:
     place = np.searchsorted(sample.rows[places], relevant.row[use])
     genuine[at, place] = relevant.counted[use]
     left_out[at, place] = ~relevant.counted[use]
-    return queries, places, Pairs(genuine, left_out, weight)
+    return queries, places, PairSet(genuine, left_out, weight)
 
 
 def _scores(queries: Floats, items: Floats, distance: str) -> Floats:
@@ -250,7 +250,7 @@ def _distance(each: Cutoff, threshold: float) -> Cutoff:
     return replace(each, old=threshold, new=new)
 
 
-def _histogram(scores: Floats, pairs: Pairs, *, is_l2: bool) -> dict[str, list[float]]:
+def _histogram(scores: Floats, pairs: PairSet, *, is_l2: bool) -> dict[str, list[float]]:
     shown = np.sqrt(np.maximum(-scores, 0)) if is_l2 else scores
     ends = np.linspace(float(shown.min()), float(shown.max()) + 1e-9, _BINS + 1)
     other = ~pairs.genuine & ~pairs.left_out

@@ -30,7 +30,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Remark:
     """A line about vectors.
 
     Attributes:
@@ -57,7 +57,7 @@ class Finding:
 
 
 @dataclass
-class Tally:
+class VectorTally:
     """Counts over all rows that were seen, and a random part of these.
 
     Attributes:
@@ -123,15 +123,15 @@ class Tally:
         return np.asarray(np.linalg.norm(self.part.astype(np.float64), axis=1))
 
 
-def look(source: Rows) -> Tally:
+def look(source: Rows) -> VectorTally:
     """Read vectors once; numbers that are NaN or infinite are counted."""
-    tally = Tally(source.dim)
+    tally = VectorTally(source.dim)
     for vectors in source.vectors(BLOCK, finite=False):
         tally.add(vectors)
     return tally
 
 
-def look_at(inputs: Inputs) -> list[Finding]:
+def look_at(inputs: Inputs) -> list[Remark]:
     """Findings about the sample of a report, by either model."""
     sample = inputs.samples[0]
     found = []
@@ -139,34 +139,34 @@ def look_at(inputs: Inputs) -> list[Finding]:
         (inputs.gallery.stored, sample.old),
         (inputs.gallery.new.source, sample.new),
     ):
-        tally = Tally(vectors.shape[1])
+        tally = VectorTally(vectors.shape[1])
         tally.add(vectors)
         found += examine(tally, rows.name, str(getattr(rows, "dtype", vectors.dtype)))
     return found
 
 
-def examine(tally: Tally, name: str, stored: str = "float32") -> list[Finding]:
+def examine(tally: VectorTally, name: str, stored: str = "float32") -> list[Remark]:
     """Findings about vectors that were looked at; ``stored`` is the type of their numbers."""
     shown = f"{tally.rows:,} vectors of {tally.dim} numbers, {stored}"
-    found = [Finding(name, "rows", shown, value=tally.rows)]
+    found = [Remark(name, "rows", shown, value=tally.rows)]
     for what, n, words in (
         ("broken", tally.broken, "vectors with NaN or infinity"),
         ("zeros", tally.zeros, "vectors of zeros alone, which no cosine compares"),
     ):
         if n:
-            found.append(Finding(name, what, f"{n:,} {words}", odd=True, value=n))
+            found.append(Remark(name, what, f"{n:,} {words}", odd=True, value=n))
     if not len(tally.part):
         return found
     found += [_lengths(tally, name), *_scale(tally, name, stored)]
     share = tally.doubles / max(1, tally.rows - tally.broken - tally.zeros)
     if share:
         words = f"{tally.doubles:,} vectors come twice or more, {_percent(share)}"
-        found.append(Finding(name, "doubles", words, share > 0.01, share))
+        found.append(Remark(name, "doubles", words, share > 0.01, share))
     found += _structure(tally, name)
     return found
 
 
-def compare(old: Rows, new: Rows) -> Iterator[Finding]:
+def compare(old: Rows, new: Rows) -> Iterator[Remark]:
     """Findings about vectors of the same items in two files: by one model, or by two."""
     joined, name = join(new, old), f"{new.name} beside {old.name}"
     some = np.sort(np.random.default_rng(0).permutation(len(joined.left))[:PART])
@@ -176,14 +176,14 @@ def compare(old: Rows, new: Rows) -> Iterator[Finding]:
     )
     whole = np.isfinite(left).all(axis=1) & np.isfinite(right).all(axis=1)
     left, right = left[whole], right[whole]
-    yield Finding(name, "partners", str(joined), value=len(joined.left))
+    yield Remark(name, "partners", str(joined), value=len(joined.left))
     if left.shape == right.shape:
         cosine = (_directions(left) * _directions(right)).sum(axis=1)
         share = float((cosine >= _SAME).mean())
         middle = float(np.median(cosine))
-        if share <= 0.95 and middle > 0.5:  # no two models put an item in one place
+        if share <= 0.05 and middle > 0.5:  # no two models put an item in one place
             agree = nearest_agreement(left, right)
-            yield Finding(
+            yield Remark(
                 name, "lost", f"{old.name} has the model of {new.name}, rounded: a cosine of "
                 f"{middle:.3f} to fresh vectors, {_percent(agree)} of the ten nearest",
                 agree < 0.8, agree,
@@ -195,10 +195,10 @@ def compare(old: Rows, new: Rows) -> Iterator[Finding]:
                 "the same items: the rest is of another model or version"
             )
             alike = f"{new.name} and {old.name} have the same vectors: they are of one model"
-            yield Finding(name, "fresh", alike if share > 0.99 else words, share <= 0.99, share)
+            yield Remark(name, "fresh", alike if share > 0.99 else words, share <= 0.99, share)
             return
     agree = nearest_agreement(left, right)
-    yield Finding(
+    yield Remark(
         name, "agreement", f"the two models share {_percent(agree)} of the ten nearest among "
         f"{len(left):,} items", agree < 0.05, agree,
     )  # fmt: skip
@@ -211,21 +211,21 @@ def nearest_agreement(left: Floats, right: Floats) -> float:
     return _overlap(a, b)
 
 
-def _lengths(tally: Tally, name: str) -> Finding:
+def _lengths(tally: VectorTally, name: str) -> Remark:
     lengths, off = tally.lengths, max(abs(tally.shortest - 1), abs(tally.longest - 1))
     if off <= _UNIT:
-        return Finding(name, "lengths", "all of length 1: cosine, dot and l2 order alike")
+        return Remark(name, "lengths", "all of length 1: cosine, dot and l2 order alike")
     spread = float(lengths.std() / lengths.mean())
     words = f"lengths {tally.shortest:.3g} to {tally.longest:.3g}"
     if off <= _ALMOST:
-        return Finding(name, "lengths", f"{words}, almost 1: rounded, or stored in fewer bits")
+        return Remark(name, "lengths", f"{words}, almost 1: rounded, or stored in fewer bits")
     if spread < 5 * _UNIT:
-        return Finding(
+        return Remark(
             name, "lengths", f"{words}, all about the same: cosine, dot and l2 order alike"
         )
     if groups := _two_groups(lengths):
-        return Finding(name, "lengths", f"{words}, in two groups: {groups}", odd=True, value=spread)
-    return Finding(
+        return Remark(name, "lengths", f"{words}, in two groups: {groups}", odd=True, value=spread)
+    return Remark(
         name, "lengths", f"{words}, not of one length: cosine, dot and l2 differ", value=spread
     )
 
@@ -256,7 +256,7 @@ def _two_groups(lengths: Values) -> str:
     )
 
 
-def _scale(tally: Tally, name: str, stored: str) -> Iterator[Finding]:
+def _scale(tally: VectorTally, name: str, stored: str) -> Iterator[Remark]:
     """The scale of whole numbers, and how many are cut off at its ends."""
     if stored != "int8":
         return
@@ -269,21 +269,21 @@ def _scale(tally: Tally, name: str, stored: str) -> Iterator[Finding]:
         words += ": less than half of the range is used"
     else:
         words += ": the scale fits"
-    yield Finding(name, "scale", words, cut_off or tally.largest < 64, clipped)
+    yield Remark(name, "scale", words, cut_off or tally.largest < 64, clipped)
 
 
-def _structure(tally: Tally, name: str) -> Iterator[Finding]:
+def _structure(tally: VectorTally, name: str) -> Iterator[Remark]:
     """One model or several, anisotropy, and what the way of comparing changes."""
     x = _directions(tally.part)
     found = mixture(x)
-    yield Finding(name, "models", f"{_mixed(found)}", found.odd, found.share)
+    yield Remark(name, "models", f"{_mixed(found)}", found.odd, found.share)
     mean = x.mean(axis=0)
     n = len(x)
     cosine = (n * float(mean @ mean) - 1) / max(1, n - 1)
     spread = np.linalg.eigvalsh(np.cov(x.T)) if x.shape[1] > 1 else np.ones(1)
     used = float(spread.sum() ** 2 / max(float((spread**2).sum()), 1e-300))
     words = f"two random vectors have a cosine of {cosine:.2f}; {used:.0f} of {tally.dim} "
-    yield Finding(
+    yield Remark(
         name, "anisotropy", f"{words}directions carry the differences", cosine > 0.8, cosine
     )
     if abs(tally.shortest - tally.longest) > _UNIT * tally.longest:
@@ -291,7 +291,7 @@ def _structure(tally: Tally, name: str) -> Iterator[Finding]:
         plain = _nearest(x, x[:_QUERIES], "dot")
         for way, rows in ways.items():
             share = _overlap(plain, rows)
-            yield Finding(
+            yield Remark(
                 name, way, f"by {way} {_percent(share)} of the ten nearest are those by cosine",
                 share < 0.9, share,
             )  # fmt: skip

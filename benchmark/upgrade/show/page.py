@@ -93,7 +93,7 @@ def _rows(document: Document) -> list[dict[str, Any]]:
 def _cells(document: Document, s: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Heading -> text and small print of a strategy's row."""
     cost, around = s["cost"], wording.around(s["score"])
-    waiting = f"+ {cost['embedded']} items" if cost["embedded"] else ""
+    waiting = f"+ {cost['embedded']}" if cost["embedded"] else ""
     return {
         wording.label(document): (
             wording.score(s["score"]), f"({around})" + " est." * s["estimated"]
@@ -103,9 +103,8 @@ def _cells(document: Document, s: Mapping[str, Any]) -> dict[str, tuple[str, str
         "time": (wording.hours(cost["hours"]), ""),
         "money": (wording.money(cost["money"], document), ""),
         "a query": (f"{cost['runs']} model{'s' * (cost['runs'] > 1)}", waiting),
-        "per 1,000 queries": (wording.money(cost["money_per_1000_queries"], document), ""),
-        "vectors": (wording.size(cost["index_bytes"]), ""),
-        "index": ("anew" if cost["rebuild"] else "stays", ""),
+        "1,000 queries": (wording.money(cost["money_per_1000_queries"], document), ""),
+        "vectors": (wording.size(cost["index_bytes"]), "new" if cost["rebuild"] else ""),
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from benchmark.upgrade.decide.costs import cost_of
 from benchmark.upgrade.decide.verdict import Decision, Evidence, serving
 from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, Values
 from benchmark.upgrade.measure.study import StrategyOutcome, Study
-from benchmark.upgrade.read.health import Finding
+from benchmark.upgrade.read.health import Remark
 from benchmark.upgrade.read.inputs import shown_id
 from benchmark.upgrade.read.request import CONSTRAINTS, missing
 from benchmark.upgrade.search.strategies import KEEP, REEMBED
@@ -65,7 +65,7 @@ class UpgradeReport:
 
 
 def make_document(
-    study: Study, evidence: Evidence, decision: Decision, findings: Sequence[Finding],
+    study: Study, evidence: Evidence, decision: Decision, findings: Sequence[Remark],
     sections: Mapping[str, Any],
 ) -> Document:  # fmt: skip
     """Gather everything that a report shows."""

@@ -6,7 +6,7 @@ from benchmark.upgrade.show.wording import Document
 
 
 def told(document: Document) -> list[str]:
-    """What was judged, in a line, and what was found while reading."""
+    """The evaluation in a line, and what was found while reading."""
     inputs = document["inputs"]
     judge = {
         "qrels": "judged relevance", "labels": "class labels",
@@ -94,7 +94,7 @@ def pairs(document: Document) -> str:
 
 
 def slices(document: Document) -> list[str]:
-    """What slices rest on."""
+    """The grounds of slices."""
     found = document["slices"]
     lines = [
         "Queries are in a slice by their own id, or by that of a relevant item; a loss is sure by "
@@ -106,7 +106,7 @@ def slices(document: Document) -> list[str]:
 
 
 def thresholds(document: Document) -> list[str]:
-    """What cut-offs rest on, and which say nothing."""
+    """The grounds of cut-offs, and those that say nothing."""
     found = document["thresholds"]
     lines = [
         "A new cut-off accepts the same share of all pairs of a query and an item, or of those "
@@ -123,7 +123,7 @@ def thresholds(document: Document) -> list[str]:
 
 
 def compressed(document: Document) -> list[str]:
-    """What compressed vectors were judged on, and which beat the old model at fewer bytes."""
+    """The grounds of compressed vectors, and those that beat the old model at fewer bytes."""
     held = document["inputs"]["held"]
     lines = [
         f"Judged in {held:,} held-out items; queries stay whole. int8 by one scale, binary by sign "

@@ -94,17 +94,18 @@ def _scores(document: Mapping[str, Any], *, every: bool) -> TextTable:
 def slices(document: Mapping[str, Any]) -> TextTable:
     """Scores by slice, those that gain least first."""
     found = document["slices"]
+    other = found["strategy"] != REEMBED
     lines = [
         [
             each["name"], f"{each['queries']:,}",
             wording.DASH if each["old"] is None else wording.score(each["old"]),
-            wording.score(each["new"]), wording.score(each["chosen"]),
+            wording.score(each["new"]), *([wording.score(each["chosen"])] if other else []),
             wording.signed(each["gain"]), wording.around(each["gain"]),
             "loses" if each["loses"] else "",
         ]
         for each in found["slices"]
     ]  # fmt: skip
-    heads = ["queries", "old", "re-embed", found["strategy"], "gain", "95 %", ""]
+    heads = ["queries", "old", REEMBED, *[found["strategy"]] * other, "gain", "95 %", ""]
     return simple_table(
         f"Slices, {wording.label(document)}", "slices", ("slice",), heads, lines,
         notes=tuple(sections.slices(document)),

@@ -227,7 +227,7 @@ def _meanwhile(document: Document, cost: Mapping[str, Any]) -> str:
 
 
 def risks(document: Document) -> list[str]:
-    """What can go wrong: queries that lose, what the answer hangs on, doubts about the inputs."""
+    """Risks: queries that lose, what the answer hangs on, doubts about the inputs."""
     verdict, inputs = document["verdict"], document["inputs"]
     chosen = None if verdict["strategy"] is None else of(document, verdict["strategy"])
     lines = [line for line in inputs["told"] if line.startswith("Warning: ")]
