@@ -41,6 +41,7 @@ from leaderboard.pages.evidence import (
 )
 from leaderboard.pages.evidence import make_tables as published_tables
 from leaderboard.pages.method import method_page
+from leaderboard.pages.pairs import pairs_page, read_pairs
 from leaderboard.pages.record import QueriesLookedAt, record_page
 from leaderboard.rank.boards import RankedBoard, make_boards, number_rows
 from leaderboard.rank.heatmap import heatmap
@@ -134,6 +135,7 @@ class _SitePages:
         self.evidence = evidence and has_evidence(records)
         self.out, self.roots = Path(out), roots
         self.looked_at = QueriesLookedAt(roots, drawn)
+        self.pairs = read_pairs(roots, lambda error: self.skipped.append(skip(error, roots)))
         self.info = _method_infos(records)
         self.boards = make_boards(stored, self.info)
         self.releases = changes.read_releases(Path(releases or changes.FOLDER))
@@ -197,6 +199,8 @@ class _SitePages:
         self._page("methods", "methods.html", families=self._methods())
         self._page("compare", "compare.html", **compare(self.boards))
         self._published()
+        if self.pairs:
+            self._drawn("pairs", pairs_page(self.pairs))
         self._page("submit", "submit.html", **self._protocols())
         self._changes()
         lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
@@ -208,10 +212,7 @@ class _SitePages:
         """The page of evidence, if any; what the first page tells of it, and what is damaged."""
         if not self.evidence:
             return [], []
-        page = evidence_page(self.stored, self.published, self.roots)
-        for name, drawn in page["figures"].items():
-            self._write(f"{FIGURES}/{name}", drawn)
-        self._page("evidence", "evidence.html", folder=FIGURES, **page)
+        self._drawn("evidence", page := evidence_page(self.stored, self.published, self.roots))
         return page["told"], page["skipped"]
 
     @cached_property
@@ -220,7 +221,7 @@ class _SitePages:
         return {
             "n_records": len(self.stored), "newest": self.newest[0],
             "kinds": kinds_words(board.scenario for board in self.boards),
-            "evidence": self.evidence,
+            "evidence": self.evidence, "pairs": bool(self.pairs),
         }  # fmt: skip
 
     def _page(self, template: str, address: str, **values: Any) -> None:
@@ -282,6 +283,12 @@ class _SitePages:
             papers.append((paper, len(own), address))
         counts = pairs_table(found) if found else None
         self._page("published", "published.html", papers=papers, agreements=found, counts=counts)
+
+    def _drawn(self, name: str, page: Mapping[str, Any]) -> None:
+        """A page with plots, ``figures`` by the name of their file."""
+        for file, drawn in page["figures"].items():
+            self._write(f"{FIGURES}/{file}", drawn)
+        self._page(name, f"{name}.html", folder=FIGURES, **page)
 
     def _protocols(self) -> dict[str, Any]:
         """Protocols that any method can take part in, the others, and what running them takes."""

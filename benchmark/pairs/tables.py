@@ -78,7 +78,7 @@ def verdict_table(records: Records) -> TextTable:
             name,
             str(len(its)),
             _share(analysis.right(r) for r in its),
-            number(_median(analysis.regret(r, r.verdict) for r in its)),
+            _points(analysis.regret(r, r.verdict) for r in its),
         ]
         for name, its in groups.items()
     ]
@@ -99,7 +99,8 @@ def kept_table(records: Records) -> TextTable:
         shares = []
         for strategy in SHOWN:
             found = [_share_kept(r, strategy) for r in its]
-            shares.append(number(float(np.mean([x for x in found if x is not None] or [np.nan]))))
+            there = [x for x in found if x is not None]
+            shares.append(number(float(np.mean(there)) if there else None))
         lines.append([f"`{name}`", str(len(its)), number(before), number(after), *shares])
     heads = ("corpora", "old", "new", *(f"`{s}`" for s in SHOWN))
     return simple_table("Share of the upgrade kept", "pairs-kept", ("pair",), heads, lines)
@@ -139,7 +140,7 @@ def sizes_table(records: Records) -> TextTable:
     names = (ROTATION, LINEAR, "procrustes", "linear")
     lines = [
         [f"`{name}`", str(len(every)), *(
-            number(_median(analysis.kept(r, name, size) for r in every)) for size in SIZES
+            _points(analysis.kept(r, name, size) for r in every) for size in SIZES
         )]
         for name in names
     ]  # fmt: skip
@@ -159,11 +160,10 @@ def claims_table(records: Records) -> TextTable:
             "cannot tell" if math.isnan(value) else "agree" if low <= value <= high else "disagree"
         )
         shown = DASH if math.isnan(value) else f"{value:.3f}"
-        lines.append([name, claim.says, claim.source, shown, " and ".join(bounds), verdict])
+        says = claim.says if claim.source == "ours" else f"{claim.says} ({claim.source})"
+        lines.append([name, says, shown, " and ".join(bounds), verdict])
     heads = ("value", "rule", "records")
-    return simple_table(
-        "Claims about real models", "pairs-claims", ("claim", "says", "source"), heads, lines
-    )
+    return simple_table("Claims about real models", "pairs-claims", ("claim", "says"), heads, lines)
 
 
 def status_table(cells: Sequence[CellPlan]) -> TextTable:
@@ -206,6 +206,11 @@ def _root(values: np.ndarray) -> float:
 def _share(values: Iterable[bool | None]) -> str:
     found = [bool(v) for v in values if v is not None]
     return number(float(np.mean(found))) if found else DASH
+
+
+def _points(values: Iterable[float]) -> str:
+    found = _median(values)
+    return DASH if math.isnan(found) else number(found)
 
 
 def _median(values: Iterable[float]) -> float:
