@@ -68,12 +68,14 @@ def _parameters() -> list[Parameter]:
     every = Help("Print all strategies and tables.", bool, ("--all",))
     found.append(_parameter("every", every, False))
     demo = Help("Run on small vectors that come along, offline.", bool, ("--demo",))
-    return [*found, _parameter("demo", demo, False)]
+    like = Help("Show measured upgrades of real models like `minilm-l6:bge-small`, too; alone it "
+                "needs no vectors.", str | None, ("--like",))  # fmt: skip
+    return [*found, _parameter("demo", demo, False), _parameter("like", like, None)]
 
 
 def upgrade(
-    *, words: list[str] | None, demo: bool, every: bool, report: Path | None, as_json: Path | None,
-    save_map: Path | None, fail_if: list[str] | None, **given: Any,
+    *, words: list[str] | None, demo: bool, every: bool, like: str | None, report: Path | None,
+    as_json: Path | None, save_map: Path | None, fail_if: list[str] | None, **given: Any,
 ) -> None:  # fmt: skip
     """Say what to do about a new embedding model, from your own vectors."""
     from benchmark.cli.output import echo
@@ -82,6 +84,10 @@ def upgrade(
 
     if words:
         _doctor(words, given, as_json)
+        return
+    prior = None if like is None else _prior(like)
+    if prior is not None and not demo and all(given[name] is None for name in INPUTS):
+        terminal.show([prior])
         return
     given["labels"] = _labels(given.pop("query_labels"), given.pop("gallery_labels"))
     for name in ("id_column", "vector_column"):
@@ -110,7 +116,8 @@ def upgrade(
             with located("--save-map"):
                 require_place(save_map)
         result = report_on(request, tell)
-    terminal.show(tables(result.document, every=every))  # first, as a disk may be full
+    shown = tables(result.document, every=every)
+    terminal.show(shown if prior is None else [*shown, prior])  # first, as a disk may be full
     for line in result.document["inputs"]["told"]:
         if line.startswith("Warning: "):
             echo(f"bench: {line[0].lower()}{line[1:]}", err=True)
@@ -125,7 +132,7 @@ app.command(
     rich_help_panel=options.VECTORS,
     epilog="Examples: `bench upgrade --demo` · `bench upgrade --old-gallery old/ --new-gallery "
     "new.parquet --queries q_new.npy --old-queries q_old.npy --qrels qrels.tsv --items 40000000 "
-    "--report upgrade.html`"
+    "--report upgrade.html`",
 )(upgrade)
 
 
@@ -194,6 +201,14 @@ class Listener:
 
     def _print(self, words: str) -> None:
         self._console.print(words, markup=False, highlight=False, soft_wrap=True)
+
+
+def _prior(like: str) -> Any:
+    """The table of measured upgrades like one."""
+    from benchmark.pairs.prior import Like, default_records
+    from benchmark.pairs.records import read_records
+
+    return Like.parse(like).table(read_records(default_records()))
 
 
 def _write(result: Any, report: Path | None, as_json: Path | None, save_map: Path | None) -> None:

@@ -165,8 +165,10 @@ def kept(record: PairRecord, name: str, size: int | None = SIZE) -> float:
 
 
 def share(record: PairRecord, name: str, size: int | None = SIZE) -> float:
-    """The share of the upgrade that a strategy keeps, on all queries."""
+    """The share of the upgrade that a strategy keeps, on all queries; NaN of less than 2 points."""
     old, new = whole(record, KEEP), whole(record, REEMBED)
+    if new - old < LEAST_UPGRADE:
+        return math.nan
     return (whole(record, name, size) - old) / (new - old)
 
 

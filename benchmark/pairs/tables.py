@@ -35,7 +35,7 @@ def held_table(records: Records) -> TextTable:
     lines += [_held_line(f"all, {c}", [h for h in found if h.corpus == c]) for c in corpora]
     lines.append(_held_line("all", found))
     heads = ("reports", "covered", "gain covered", "sampling holds", "bias", "error", "error there")
-    return simple_table("Reports beside the truth", "pairs-held", ("strategy",), heads, lines)
+    return _table("Reports beside the truth", "pairs-held", ("strategy",), heads, lines)
 
 
 def _held_line(name: str, found: Sequence[Held]) -> list[str]:
@@ -62,7 +62,7 @@ def regret_table(records: Records) -> TextTable:
             _share(t == KEEP for t in taken),
         ])  # fmt: skip
     heads = ("reports", "median", "nine of ten", "worst", "mean", "re-embeds", "keeps")
-    return simple_table("Regret of decisions", "pairs-regret", ("rule",), heads, lines)
+    return _table("Regret of decisions", "pairs-regret", ("rule",), heads, lines)
 
 
 def verdict_table(records: Records) -> TextTable:
@@ -83,7 +83,7 @@ def verdict_table(records: Records) -> TextTable:
         for name, its in groups.items()
     ]
     heads = ("reports", "right", "median regret")
-    return simple_table("Verdicts", "pairs-verdicts", ("verdict",), heads, lines)
+    return _table("Verdicts", "pairs-verdicts", ("verdict",), heads, lines)
 
 
 def kept_table(records: Records) -> TextTable:
@@ -93,24 +93,17 @@ def kept_table(records: Records) -> TextTable:
         pairs.setdefault(record.name, []).append(record)
     lines = []
     for name, its in pairs.items():
-        before, after = (
-            float(np.mean([analysis.whole(r, s) for r in its])) for s in (KEEP, REEMBED)
-        )
-        shares = []
-        for strategy in SHOWN:
-            found = [_share_kept(r, strategy) for r in its]
-            there = [x for x in found if x is not None]
-            shares.append(number(float(np.mean(there)) if there else None))
-        lines.append([f"`{name}`", str(len(its)), number(before), number(after), *shares])
+        sides = [float(np.mean([analysis.whole(r, s) for r in its])) for s in (KEEP, REEMBED)]
+        shares = [_mean(_share_kept(r, strategy) for r in its) for strategy in SHOWN]
+        lines.append([f"`{name}`", str(len(its)), *map(number, sides), *shares])
     heads = ("corpora", "old", "new", *(f"`{s}`" for s in SHOWN))
-    return simple_table("Share of the upgrade kept", "pairs-kept", ("pair",), heads, lines)
+    return _table("Share of the upgrade kept", "pairs-kept", ("pair",), heads, lines)
 
 
-def _share_kept(record: PairRecord, strategy: str) -> float | None:
-    name = strategy
-    if name == "naive" and name not in record.reports[0].strategies:
-        name = "truncate"
-    return analysis.share(record, name) if name in record.reports[0].strategies else None
+def _share_kept(record: PairRecord, strategy: str) -> float:
+    names = record.reports[0].strategies
+    name = "truncate" if strategy == "naive" and strategy not in names else strategy
+    return analysis.share(record, name) if name in names else math.nan
 
 
 def cells_table(records: Records) -> TextTable:
@@ -130,7 +123,7 @@ def cells_table(records: Records) -> TextTable:
         for r in records
     ]
     heads = ("items", "queries", "old", "new", "gain", "rotation keeps", "trained on it")
-    return simple_table("Cells", "pairs-cells", ("pair", "corpus"), heads, lines)
+    return _table("Cells", "pairs-cells", ("pair", "corpus"), heads, lines)
 
 
 def sizes_table(records: Records) -> TextTable:
@@ -145,7 +138,7 @@ def sizes_table(records: Records) -> TextTable:
         for name in names
     ]  # fmt: skip
     heads = ("cells", *(f"{size:,} items" for size in SIZES))
-    return simple_table("Pairs that suffice", "pairs-sizes", ("map",), heads, lines)
+    return _table("Pairs that suffice", "pairs-sizes", ("map",), heads, lines)
 
 
 def claims_table(records: Records) -> TextTable:
@@ -163,7 +156,7 @@ def claims_table(records: Records) -> TextTable:
         says = claim.says if claim.source == "ours" else f"{claim.says} ({claim.source})"
         lines.append([name, says, shown, " and ".join(bounds), verdict])
     heads = ("value", "rule", "records")
-    return simple_table("Claims about real models", "pairs-claims", ("claim", "says"), heads, lines)
+    return _table("Claims about real models", "pairs-claims", ("claim", "says"), heads, lines)
 
 
 def status_table(cells: Sequence[CellPlan]) -> TextTable:
@@ -176,7 +169,7 @@ def status_table(cells: Sequence[CellPlan]) -> TextTable:
         lines.append([corpus, str(len(its)), str(len(its) - len(todo)),
                       *(f"{s / 3600:.2f}" for s in hours)])  # fmt: skip
     heads = ("cells", "done", "hours of embedding", "hours of reports")
-    return simple_table("The board of pairs", "pairs-status", ("corpus",), heads, lines)
+    return _table("The board of pairs", "pairs-status", ("corpus",), heads, lines)
 
 
 def embedders_table(records: Records = ()) -> TextTable:  # noqa: ARG001
@@ -196,7 +189,16 @@ def embedders_table(records: Records = ()) -> TextTable:  # noqa: ARG001
     ]
     heads = ("parameters", "numbers", "longest", "packages")
     words = ("embedder", "model", "vintage", "licence")
-    return simple_table("Embedders", "pairs-embedders", words, heads, lines)
+    return _table("Embedders", "pairs-embedders", words, heads, lines)
+
+
+def _table(
+    title: str, slug: str, words: Sequence[str], heads: Sequence[str],
+    lines: Sequence[Sequence[str]],
+) -> TextTable:  # fmt: skip
+    """A table whose CSV has what it shows."""
+    rows = [dict(zip((*words, *heads), line, strict=True)) for line in lines]
+    return simple_table(title, slug, words, heads, lines, rows)
 
 
 def _root(values: np.ndarray) -> float:
@@ -205,6 +207,11 @@ def _root(values: np.ndarray) -> float:
 
 def _share(values: Iterable[bool | None]) -> str:
     found = [bool(v) for v in values if v is not None]
+    return number(float(np.mean(found))) if found else DASH
+
+
+def _mean(values: Iterable[float]) -> str:
+    found = [v for v in values if not math.isnan(v)]
     return number(float(np.mean(found))) if found else DASH
 
 

@@ -1,0 +1,84 @@
+"""The nearest measured pairs of real models, as a prior beside a user's own numbers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.errors import BenchError, unknown
+from benchmark.pairs import analysis
+from benchmark.pairs.embedders import Embedder, embedder_files, load_embedder
+from benchmark.pairs.records import PairRecord
+from benchmark.records.evidence import evidence_file
+from benchmark.report.numbers import DASH, number
+from benchmark.report.text_table import TextTable, simple_table
+from benchmark.upgrade.search.strategies import KEEP, REEMBED
+
+_NEAREST = 2
+"""Other pairs that are shown."""
+_SHOWN = (analysis.ROTATION, analysis.LINEAR, "procrustes", "linear", "slerp", "rrf", "cascade")
+
+
+@dataclass(frozen=True)
+class Like:
+    """A pair by the names of its embedders."""
+
+    old: Embedder
+    new: Embedder
+
+    @classmethod
+    def parse(cls, text: str) -> "Like":
+        """Read ``OLD:NEW``; BenchError naming the nearest embedder where one is unknown."""
+        old, colon, new = text.partition(":")
+        if not colon:
+            raise BenchError(f"--like: expected OLD:NEW, got '{text}'")
+        for name in (old, new):
+            if name not in embedder_files():
+                raise unknown("embedder", name, embedder_files())
+        sides = load_embedder(old), load_embedder(new)
+        if sides[0].modality != sides[1].modality:
+            raise BenchError(f"--like: expected two models of one modality, got {text}")
+        return cls(*sides)
+
+    def distance(self, record: PairRecord) -> tuple[int, float]:
+        """Sides that are other models, then how much larger or smaller they are, by ratios."""
+        sides = (self.old, record.old), (self.new, record.new)
+        ratios = [a.parameters / b.parameters for a, b in sides]
+        return sum(a.id != b.id for a, b in sides), sum(max(r, 1 / r) - 1 for r in ratios)
+
+    def table(self, records: Sequence[PairRecord]) -> TextTable:
+        """The pair and the nearest others that were measured: shares of the upgrade kept.
+
+        Raises:
+            BenchError: If no pair of this modality was measured.
+        """
+        pairs: dict[str, list[PairRecord]] = {}
+        for record in records:
+            if record.corpus.modality == self.old.modality:
+                pairs.setdefault(record.name, []).append(record)
+        if not pairs:
+            raise BenchError(f"--like: no pair of {self.old.modality}s was measured")
+        order = sorted(pairs.values(), key=lambda its: self.distance(its[0]))
+        exact = order[0][0].name == f"{self.old.id}:{self.new.id}"
+        lines = [
+            _line(record)
+            for its in order[: _NEAREST + exact] for record in its
+        ]  # fmt: skip
+        heads = ("old", "new", *_SHOWN)
+        title = "A prior: measured elsewhere, not on your vectors (share of the upgrade kept, %)"
+        return simple_table(title, "pairs-prior", ("pair", "corpus"), heads, lines)
+
+
+def _line(record: PairRecord) -> list[str]:
+    old, new = analysis.whole(record, KEEP), analysis.whole(record, REEMBED)
+    names = record.reports[0].strategies
+    shares = [
+        DASH if math.isnan(share) else number(share)
+        for share in (analysis.share(record, n) if n in names else math.nan for n in _SHOWN)
+    ]
+    return [record.name, record.corpus.title, number(old), number(new), *shares]
+
+
+def default_records() -> Path:
+    """``results/pairs`` here, or in the checkout; AbsentError if there is none."""
+    return evidence_file("pairs/core.yaml").parent

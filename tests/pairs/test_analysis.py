@@ -1,0 +1,163 @@
+"""Coverage, regret and shares on records made by hand, and what the committed ones say."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from support.command import call
+
+from benchmark.errors import BenchError
+from benchmark.pairs import analysis, tables
+from benchmark.pairs.board import load_board
+from benchmark.pairs.corpora import corpus_files
+from benchmark.pairs.embedders import load_embedder
+from benchmark.pairs.prior import Like
+from benchmark.pairs.records import PairRecord, read_record, read_records
+from benchmark.studies.claims import read_claims
+
+RESULTS = Path(__file__).parents[2] / "results" / "pairs"
+
+
+def row(score, same, other, arm=500, sampling=None):
+    """A strategy whose intervals have arms of so many ten-thousandths on both sides."""
+    return [score, score - arm, score + arm, sampling, 0, 0,
+            same, other, other - arm, other + arm, 0, 0]  # fmt: skip
+
+
+def made(corpus="one", old="minilm-l3", new="minilm-l6", verdict="keep-old", **rows):
+    """A record of one report on 50 and 150 queries."""
+    sides = {
+        side: {
+            "id": e.id, "title": e.title, "weights": "0" * 64, "dim": e.dim,
+            "parameters": e.parameters, "vintage": e.vintage, "seconds": 1.0,
+            "trained_on_corpus": False,
+        }
+        for side, e in (("old", load_embedder(old)), ("new", load_embedder(new)))
+    }  # fmt: skip
+    for each in rows.values():
+        for first, value in ((4, 0), (10, 7)):
+            gain = each[value] - rows["keep_old"][value]
+            each[first : first + 2] = [gain - 500, gain + 500]
+    report = {
+        "size": 1000, "draw": 0, "embedded": 1200, "queries": [50, 150], "seconds": 1.0,
+        "fit_seconds": 0.1, "verdict": verdict, "better": True, "barred": ["cascade"],
+        "strategies": {name.replace("_", "-").replace("--", ":"): r for name, r in rows.items()},
+    }  # fmt: skip
+    facts = {"id": corpus, "title": corpus.title(), "modality": "text", "terms": "", "items": 5000,
+             "queries": 200, "judgements": 400, "digest": "0" * 64}  # fmt: skip
+    return PairRecord.model_validate_json(json.dumps({
+        "schema": 1, "corpus": facts, **sides, "metric": "ndcg_at_10", "maps": "quick", "code": {},
+        "machine": {}, "reports": [report],
+    }))  # fmt: skip
+
+
+@pytest.fixture
+def one():
+    return made(
+        keep_old=row(3000, 3000, 3200), re_embed=row(4000, 4100, 4200, sampling=150),
+        procrustes__query=row(3500, 3500, 2700), linear__query=row(3600, 3600, 3800),
+        naive=row(200, 200, 100), cascade=row(3900, 3900, 4300, sampling=50),
+    )  # fmt: skip
+
+
+def test_regret_is_beside_the_best_that_may_be_done(one):
+    """On the other queries re-embedding (42.0) is the best, as the cascade is barred."""
+    (report,) = one.reports
+    assert analysis.regret(report, "keep-old") == pytest.approx(0.10)
+    assert analysis.regret(report, "linear:query") == pytest.approx(0.04)
+    assert analysis.regret(report, "re-embed") == 0.0
+    assert analysis.regrets([one]) == pytest.approx([0.10])
+    assert analysis.regrets([one], "always re-embed") == [0.0]
+    # The report says that the rotation beats the old model: on other queries it does not.
+    assert analysis.regrets([one], "retention x gain > 1") == pytest.approx([0.15])
+    assert not analysis.right(report)
+    better = report.model_copy(update={"verdict": "re-embed"})
+    assert analysis.right(better)  # linear:query keeps 60 % of the way from 32 to 42
+    assert analysis.right(report.model_copy(update={"verdict": "linear:query"})) is None
+
+
+def test_truths_of_all_queries_and_shares(one):
+    assert analysis.whole(one, "keep-old") == pytest.approx((50 * 0.30 + 150 * 0.32) / 200)
+    assert analysis.whole(one, "re-embed") == pytest.approx(0.4175)
+    share = (0.375 - 0.315) / (0.4175 - 0.315)
+    assert analysis.share(one, "linear:query") == pytest.approx(share)
+    assert analysis.gain(one) == pytest.approx(0.4175 / 0.315)
+    assert analysis.naive(one) == pytest.approx(0.0125 / 0.4175)
+    small = made(keep_old=row(3000, 3000, 3000), re_embed=row(3100, 3100, 3100))
+    assert math.isnan(analysis.share(small, "re-embed"))
+
+
+def test_intervals_cover_by_both_errors(one):
+    """Arms of 5 points on both sides reach 7.07 points: the rotation is 8 off, the rest less."""
+    found = {h.strategy: h for h in analysis.held([one])}
+    assert not found["procrustes:query"].covered
+    assert all(h.covered for name, h in found.items() if name != "procrustes:query")
+    # Gains: the rotation's is 5 points in the report, -5 on the others.
+    assert found["procrustes:query"].gain is False and found["linear:query"].gain is True
+    assert found["keep-old"].gain is None
+    assert found["re-embed"].within is True and found["cascade"].within is True
+    assert found["re-embed"].same_off == pytest.approx(-0.01)
+    off = made(keep_old=row(1, 1, 1), re_embed=row(4000, 4200, 4000, sampling=150))
+    assert next(h for h in analysis.held([off]) if h.strategy == "re-embed").within is False
+
+
+def test_every_claim_names_a_value():
+    claims = read_claims().pairs
+    assert len(claims) >= 12 and {c.value for c in claims.values()} <= set(analysis.VALUES)
+
+
+def test_worse_models_and_cascades(one):
+    worse = made(old="minilm-l6", new="minilm-l3", keep_old=row(4000, 4000, 4000),
+                 re_embed=row(3000, 3000, 3000), procrustes__query=row(1, 1, 1),
+                 linear__query=row(1, 1, 1), naive=row(1, 1, 1))  # fmt: skip
+    assert not worse.forward and analysis.upgrades([one, worse]) == [one]
+    assert analysis.VALUES["worse-refused"]([one, worse]) == 1.0
+    assert analysis.VALUES["cascade-wins"]([one, worse]) == 1.0
+    assert analysis.VALUES["linear-beats-rotation"]([one]) == 1.0
+    assert math.isnan(analysis.VALUES["drift-adapter-kept"]([one]))
+
+
+def test_the_nearest_pairs_come_first(one):
+    other = made(old="wordllama-64", new="mpnet-base", keep_old=row(2000, 2000, 2000),
+                 re_embed=row(4000, 4000, 4000), linear__query=row(3000, 3000, 3000))  # fmt: skip
+    table = Like.parse("minilm-l3:minilm-l6").table([other, one])
+    lines = [[cell.text for cell in row.labels] for row in table.rows]
+    assert [line[0] for line in lines] == ["minilm-l3:minilm-l6", "wordllama-64:mpnet-base"]
+    assert "prior" in table.title and "not on your vectors" in table.title
+    with pytest.raises(BenchError, match="did you mean 'bge-small'"):
+        Like.parse("minilm-l6:bge-smal")
+    with pytest.raises(BenchError, match="one modality"):
+        Like.parse("minilm-l6:efficientnet-lite0")
+    with pytest.raises(BenchError, match="expected OLD:NEW"):
+        Like.parse("minilm-l6")
+
+
+def test_the_commands_say_what_is_wrong(tmp_path):
+    code, _, err = call("pairs", "table", tmp_path)
+    assert code == 2 and "expected records of pairs" in err
+    code, _, err = call("pairs", "table", "--show", "helt")
+    assert code == 2 and "did you mean 'held'" in err
+    code, _, err = call("pairs", "run", "--pairs", "minilm-l6", "--data", tmp_path)
+    assert code == 2 and "--pairs: expected OLD:NEW, got 'minilm-l6'" in err
+    code, _, err = call("pairs", "run", "--corpora", "cisi", "--data", tmp_path)
+    assert code == 2 and "--data DIR names another one" in err
+    code, out, _ = call("pairs", "table", "--show", "embedders", "-f", "csv")
+    assert code == 0 and "all-mpnet-base-v2" in out
+
+
+def test_the_core_board_and_its_records():
+    """Cells of the board, with intervals that hold what they promise."""
+    board = load_board(RESULTS / "core.yaml")
+    assert set(board.corpora) <= set(corpus_files()) and len(set(board.pairs)) == len(board.pairs)
+    for old, new in board.pairs:
+        assert load_embedder(old).modality == load_embedder(new).modality
+    records = read_records(RESULTS)
+    for path in RESULTS.glob("*/*.json"):
+        found = read_record(path)
+        assert path.parent.name == found.corpus.id
+        assert path.stem == f"{found.old.id}--{found.new.id}"
+        assert path.stat().st_size < 16_000
+    assert 0.90 <= analysis.VALUES["coverage"](records) <= 0.98
+    for name, table in tables.TABLES.items():
+        assert table(records).rows, name
