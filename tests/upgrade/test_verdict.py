@@ -161,8 +161,23 @@ def test_three_queries_of_five_hundred_are_no_upgrade():
     """And a map that equals the new model is then no reason to embed everything again."""
     old, new = few(0, 500), few(3, 500)
     found = of_scores({OLD: old, NEW: new, QUERY_MAP: new})
-    assert found.better is False and found.what == "re-embedding's score"
+    assert found.better is False and found.upgrade.value == pytest.approx(3 / 500)
     assert verdict(found).name == KEEP
+
+
+def test_an_upgrade_that_is_likely_but_not_sure_is_taken():
+    """8 of 100 win, 3 lose: 5 points, 3.3 its standard error; where 6 lose, 2 are not likely."""
+    new = few(8, 100)
+    new[:6:2] = 0.0
+    found = of_scores({OLD: few(0, 100), NEW: new, QUERY_MAP: few(0, 100)})
+    assert found.better is False and found.likely and found.what == "the upgrade"
+    said = verdict(found)
+    assert said.name == REEMBED and said.reason.endswith("which is likely, but not sure")
+    new[6:12:2] = 0.0
+    found = of_scores({OLD: few(0, 100), NEW: new, QUERY_MAP: few(0, 100)})
+    assert found.likely is False
+    said = verdict(found)
+    assert said.name == KEEP and not said.decided
 
 
 def test_what_equals_embedding_again_is_taken():
