@@ -3,9 +3,9 @@
 The rule, in this order, among strategies that the user can follow:
 
 1. Where re-embedding is not likely better than keeping the old model (by a one-sided test at 30 %,
-   about half a standard error), or by less than is worthwhile (two points), keep the old model, if it
-   still runs. That is the safe way, but not decided, where the 95 % interval of the difference
-   holds a worthwhile upgrade.
+   about half a standard error), or by less than is worthwhile (two points), keep the old model, if
+   it still runs. That is the safe way, but not decided, where the 95 % interval of the difference
+   holds 0, and a worthwhile upgrade, too.
 2. What must be kept is the wanted share (90 %) of the upgrade, the way from the old model's score
    to that of re-embedding; of the latter score itself, where it is not likely better or where
    there are no queries by the old model. Short of embedding every item, strategies come in three
