@@ -1,4 +1,4 @@
-"""What records of pairs say: coverage of intervals, bias, regret of verdicts, shares that are kept.
+"""Coverage of intervals, bias, regret of verdicts and shares that are kept, of records of pairs.
 
 A report's interval is about queries like its own. The truth is measured on other queries, which
 have a sampling error of their own: an interval *covers* the truth where the 95 % interval of their
@@ -200,7 +200,7 @@ def gain(record: PairRecord) -> float:
 
 
 def naive(record: PairRecord) -> float:
-    """What new queries keep in the old index as it is, vectors cut to one length."""
+    """Share that new queries keep in the old index as it is, vectors cut to one length."""
     (name,) = set(NAIVE) & set(record.reports[0].strategies)
     return kept(record, name)
 

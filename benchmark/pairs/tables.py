@@ -86,7 +86,7 @@ def levels_table(records: Records) -> TextTable:
 
 
 def verdict_table(records: Records) -> TextTable:
-    """How often each verdict was given, and was right."""
+    """Counts of each verdict, and the share that was right."""
     reports = [report for r in records for report in r.reports]
     groups = {
         "keep the old model": [r for r in reports if analysis.decision(r) == KEEP],
@@ -147,7 +147,7 @@ def cells_table(records: Records) -> TextTable:
 
 
 def sizes_table(records: Records) -> TextTable:
-    """What maps keep of the whole by the size of the sample: medians over upgrades."""
+    """Shares of the whole that maps keep, by the size of the sample: medians over upgrades."""
     some = analysis.upgrades(records)
     every = [r for r in some if all(any(x.size == s for x in r.reports) for s in SIZES)]
     names = (ROTATION, LINEAR, "procrustes", "linear")
@@ -180,7 +180,7 @@ def claims_table(records: Records) -> TextTable:
 
 
 def status_table(cells: Sequence[CellPlan]) -> TextTable:
-    """What of a board is measured, by corpus, and what the rest costs."""
+    """Cells of a board that are measured, by corpus, and hours of the rest."""
     lines = []
     for corpus in dict.fromkeys(c.corpus.source.id for c in cells):
         its = [c for c in cells if c.corpus.source.id == corpus]
