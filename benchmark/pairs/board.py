@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmark.config.files import digest
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError
-from benchmark.pairs.cells import DRAWS, METRIC, Problem, cell, sample_sizes
+from benchmark.pairs.cells import DRAWS, METRIC, CellVectors, cell, sample_sizes
 from benchmark.pairs.corpora import Corpus, load_source, read_corpus
 from benchmark.pairs.embedders import Embedder, install_command, load_embedder
 from benchmark.pairs.records import ReportRow, read_record, record_path, write_record
@@ -161,9 +161,9 @@ def run(
                 continue
             if time.monotonic() > end:
                 return
-            sides = (embedded(e, each.corpus, tell) for e in (each.old, each.new))
+            old, new = (embedded(e, each.corpus, tell) for e in (each.old, each.new))
             tell(f"{each.name}: draw {draw + 1} of {DRAWS}")
-            problem = Problem.of(each.corpus, *sides, seed=each.seed)
+            problem = CellVectors.of(each.corpus, old, new, each.seed)
             reports = [r.model_dump(mode="json") for r in found if r.draw < draw]
             reports += cell(problem, draw, maps)
             yield write_record(

@@ -54,7 +54,7 @@ def sample_sizes(n: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Problem:
+class CellVectors:
     """A corpus with all vectors of an old and a new model.
 
     Attributes:
@@ -71,7 +71,7 @@ class Problem:
     seed: int = 0
 
     @classmethod
-    def of(cls, corpus: Corpus, old: Vectors, new: Vectors, seed: int = 0) -> "Problem":
+    def of(cls, corpus: Corpus, old: Vectors, new: Vectors, seed: int = 0) -> "CellVectors":
         """Join them."""
         ids = np.array(corpus.query_ids), np.array(corpus.item_ids)
         qrels = Qrels.of(corpus.gains, *ids)
@@ -119,7 +119,7 @@ class Problem:
         return sample_sizes(self.n)
 
 
-def cell(problem: Problem, draw: int, maps: str = "quick") -> Iterator[dict[str, Any]]:
+def cell(problem: CellVectors, draw: int, maps: str = "quick") -> Iterator[dict[str, Any]]:
     """Every report of one draw of a cell beside the truth, by size of the sample.
 
     Yields:
@@ -131,7 +131,7 @@ def cell(problem: Problem, draw: int, maps: str = "quick") -> Iterator[dict[str,
         yield _report(problem, size, draw, chosen_maps(maps))
 
 
-def _report(problem: Problem, size: int, draw: int, labels: Sequence[str]) -> dict[str, Any]:
+def _report(problem: CellVectors, size: int, draw: int, labels: Sequence[str]) -> dict[str, Any]:
     halves, rows = problem.halves(draw), problem.sample(size, draw)
     inputs = problem.inputs(rows, halves[0], draw)
     started = time.process_time()
@@ -174,7 +174,7 @@ def _scaled(numbers: Sequence[float]) -> list[int | None]:
     return [None if not np.isfinite(x) else round(float(x) * SCALE) for x in numbers]
 
 
-def same(problem: Problem, report: Study, queries: Ints) -> dict[str, Scores]:
+def same(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scores]:
     """Truth of what a report estimates, with its maps: strategies that need all new vectors.
 
     Returns:
@@ -196,7 +196,7 @@ def same(problem: Problem, report: Study, queries: Ints) -> dict[str, Scores]:
     }  # fmt: skip
 
 
-def others(problem: Problem, report: Study, queries: Ints) -> dict[str, Scores]:
+def others(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scores]:
     """Truth of every strategy on queries that a report has not seen.
 
     Maps are fitted anew, twice, on the items of the report's first sample but for one half of those

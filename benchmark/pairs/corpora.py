@@ -156,7 +156,7 @@ def _grocery(source: CorpusSource, folder: Path) -> Corpus:
         labels.append(np.array([row[1] for row in rows]))
     if source.thinning is None:
         raise BenchError("expected a thinning")
-    return _thinned(source, source.thinning, *parts, labels)
+    return _thinned(source, source.thinning, parts[0], parts[1], labels)
 
 
 def _cifar100(source: CorpusSource, folder: Path) -> Corpus:
@@ -173,7 +173,7 @@ def _cifar100(source: CorpusSource, folder: Path) -> Corpus:
         labels.append(np.array([read.class_names[its[k]] for k in order]))
     if source.thinning is None:
         raise BenchError("expected a thinning")
-    return _thinned(source, source.thinning, *parts, labels)
+    return _thinned(source, source.thinning, parts[0], parts[1], labels)
 
 
 _READERS = {"text": _text, "grocery": _grocery, "cifar100": _cifar100}

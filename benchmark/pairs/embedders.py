@@ -37,7 +37,7 @@ class PackedFile(Model):
 
     @property
     def packages(self) -> list[str]:
-        """What has to be installed: ``PACKAGE==VERSION``."""
+        """Packages to install: ``PACKAGE==VERSION``."""
         return [place.partition(":")[0] for place in self.at]
 
 
@@ -83,7 +83,7 @@ class Embedder(Model):
 
     @property
     def packages(self) -> list[str]:
-        """What has to be installed, ``PACKAGE==VERSION``, each once."""
+        """Packages to install, ``PACKAGE==VERSION``, each once."""
         return list(dict.fromkeys(p for f in self.files.values() for p in f.packages))
 
     @property

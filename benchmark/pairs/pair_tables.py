@@ -88,5 +88,5 @@ def shown(its: Sequence[PairRecord]) -> ShownPair:
 
 
 def _verdicts(record: PairRecord) -> str:
-    said = [report.verdict or "none" for report in record.reports]
+    said = [analysis.decision(report) or "none" for report in record.reports]
     return ", ".join(f"{v} {said.count(v)}/{len(said)}" for v in dict.fromkeys(said))

@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter
 from benchmark.config.files import read_bytes, write_json
 from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
-from benchmark.pairs.cells import COLUMNS, SCALE, Problem
+from benchmark.pairs.cells import COLUMNS, SCALE, CellVectors
 from benchmark.pairs.embedders import Embedder
 from benchmark.records import provenance
 
@@ -112,8 +112,8 @@ def record_path(folder: Path, corpus: str, old: str, new: str) -> Path:
 
 
 def write_record(
-    folder: Path, problem: Problem, embedders: tuple[Embedder, Embedder], maps: str, metric: str,
-    reports: list[dict[str, Any]],
+    folder: Path, problem: CellVectors, embedders: tuple[Embedder, Embedder], maps: str,
+    metric: str, reports: list[dict[str, Any]],
 ) -> Path:  # fmt: skip
     """Write the record of a cell, whole or not at all."""
     source, corpus = problem.corpus.source, problem.corpus
@@ -126,7 +126,7 @@ def write_record(
         }
         for e, v in sides
     )  # fmt: skip
-    path = record_path(folder, source.id, old["id"], new["id"])
+    path = record_path(folder, source.id, embedders[0].id, embedders[1].id)
     write_json(path, {
         "schema": SCHEMA,
         "corpus": {

@@ -56,11 +56,10 @@ def embed_images(
     import timm
     import torch
     from PIL import Image
-    from timm.data import create_transform, resolve_data_config
 
     torch.set_num_threads(1)
     paths = embedder.paths()
-    model = timm.create_model(embedder.architecture, pretrained=False).eval()
+    model: Any = timm.create_model(embedder.architecture, pretrained=False).eval()
     stored = torch.load(paths["weights"], map_location="cpu", weights_only=True)
     # The same network under other names of its parts, in the same order.
     names = model.state_dict()
@@ -69,8 +68,9 @@ def embed_images(
         raise BenchError(f"embedder {embedder.id}: weights are not of {embedder.architecture}")
     model.load_state_dict(dict(zip(names, stored.values(), strict=True)))
     model.reset_classifier(0)
-    config = resolve_data_config({"input_size": (3, embedder.size, embedder.size)}, model=model)
-    transform = create_transform(**config)
+    data: Any = timm.data
+    size = {"input_size": (3, embedder.size, embedder.size)}
+    transform = data.create_transform(**data.resolve_data_config(size, model=model))
 
     def read(image: Any) -> Any:
         is_file = isinstance(image, str | Path)

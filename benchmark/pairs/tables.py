@@ -65,20 +65,40 @@ def regret_table(records: Records) -> TextTable:
     return _table("Regret of decisions", "pairs-regret", ("rule",), heads, lines)
 
 
+def levels_table(records: Records) -> TextTable:
+    """Regret by the level of the test whether re-embedding is better, on both halves of corpora."""
+    lines = []
+    for level in (0.025, 0.08, 0.16, 0.3, 0.5):
+        for words, chosen in (("chosen on", True), ("shown on", False)):
+            some = [r for r in records if (r.corpus.id in analysis.CHOSEN_ON) == chosen]
+            taken = [(r, x, analysis.decision(x, level)) for r in some for x in r.reports]
+            values = [analysis.regret(x, name) for _, x, name in taken]
+            worse = (r for r in some if analysis.whole(r, REEMBED) <= analysis.whole(r, KEEP))
+            names = {id(r) for r in worse}
+            vain = (name == REEMBED and id(r) in names for r, _, name in taken)
+            ends = np.quantile(values, (0.5, 0.9)) if values else (np.nan, np.nan)
+            lines.append([
+                f"{100 * level:g} %", words, str(len(taken)), *(number(float(x)) for x in ends),
+                _share(name == REEMBED for *_, name in taken), _share(vain),
+            ])  # fmt: skip
+    heads = ("reports", "median", "nine of ten", "re-embeds", "in vain")
+    return _table("Level of the test", "pairs-levels", ("level", "corpora"), heads, lines)
+
+
 def verdict_table(records: Records) -> TextTable:
-    """How often each verdict was given, and was right."""
+    """Counts of each verdict, and the share that was right."""
     reports = [report for r in records for report in r.reports]
     groups = {
-        "keep the old model": [r for r in reports if r.verdict == KEEP],
-        "embed everything again": [r for r in reports if r.verdict == REEMBED],
-        "something cheaper": [r for r in reports if r.verdict not in (KEEP, REEMBED)],
+        "keep the old model": [r for r in reports if analysis.decision(r) == KEEP],
+        "embed everything again": [r for r in reports if analysis.decision(r) == REEMBED],
+        "something cheaper": [r for r in reports if analysis.decision(r) not in (KEEP, REEMBED)],
     }
     lines = [
         [
             name,
             str(len(its)),
             _share(analysis.right(r) for r in its),
-            _points(analysis.regret(r, r.verdict) for r in its),
+            _points(analysis.regret(r, analysis.decision(r)) for r in its),
         ]
         for name, its in groups.items()
     ]
@@ -127,7 +147,7 @@ def cells_table(records: Records) -> TextTable:
 
 
 def sizes_table(records: Records) -> TextTable:
-    """What maps keep of the whole by the size of the sample: medians over upgrades."""
+    """Shares of the whole that maps keep, by the size of the sample: medians over upgrades."""
     some = analysis.upgrades(records)
     every = [r for r in some if all(any(x.size == s for x in r.reports) for s in SIZES)]
     names = (ROTATION, LINEAR, "procrustes", "linear")
@@ -160,7 +180,7 @@ def claims_table(records: Records) -> TextTable:
 
 
 def status_table(cells: Sequence[CellPlan]) -> TextTable:
-    """What of a board is measured, by corpus, and what the rest costs."""
+    """Cells of a board that are measured, by corpus, and hours of the rest."""
     lines = []
     for corpus in dict.fromkeys(c.corpus.source.id for c in cells):
         its = [c for c in cells if c.corpus.source.id == corpus]
@@ -227,5 +247,6 @@ def _median(values: Iterable[float]) -> float:
 
 TABLES: Mapping[str, Callable[[Records], TextTable]] = {
     "claims": claims_table, "held": held_table, "regret": regret_table, "verdicts": verdict_table,
-    "kept": kept_table, "sizes": sizes_table, "cells": cells_table, "embedders": embedders_table,
+    "kept": kept_table, "sizes": sizes_table, "levels": levels_table, "cells": cells_table,
+    "embedders": embedders_table,
 }  # fmt: skip

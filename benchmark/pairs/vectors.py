@@ -80,4 +80,5 @@ def _embed(embedder: Embedder, corpus: Corpus, tell: Tell) -> Vectors:
         ]
     else:
         sides = [embed_images(embedder, each, said) for each in (corpus.items, corpus.queries)]
-    return Vectors(*sides, seconds=time.process_time() - started)
+    items, asked = sides
+    return Vectors(items, asked, time.process_time() - started)

@@ -67,13 +67,14 @@ def test_regret_is_beside_the_best_that_may_be_done(one):
     assert analysis.regret(report, "keep-old") == pytest.approx(0.10)
     assert analysis.regret(report, "linear:query") == pytest.approx(0.04)
     assert analysis.regret(report, "re-embed") == 0.0
-    assert analysis.regrets([one]) == pytest.approx([0.10])
+    assert analysis.decision(report) == "re-embed" and analysis.regrets([one]) == [0.0]
+    assert analysis.decision(report, 1e-5) == "keep-old"
     assert analysis.regrets([one], "always re-embed") == [0.0]
     # The report says that the rotation beats the old model: on other queries it does not.
     assert analysis.regrets([one], "retention x gain > 1") == pytest.approx([0.15])
-    assert not analysis.right(report)
-    better = report.model_copy(update={"verdict": "re-embed"})
-    assert analysis.right(better)  # linear:query keeps 60 % of the way from 32 to 42
+    assert analysis.right(report)  # linear:query keeps 60 % of the way from 32 to 42
+    (small,) = made(keep_old=row(3000, 3000, 3000), re_embed=row(3100, 3100, 3300)).reports
+    assert analysis.decision(small) == "keep-old" and not analysis.right(small)
     assert analysis.right(report.model_copy(update={"verdict": "linear:query"})) is None
 
 

@@ -11,7 +11,7 @@ from support.upgrades import planted
 
 from benchmark.errors import BenchError
 from benchmark.pairs import analysis
-from benchmark.pairs.cells import COLUMNS, METRIC, Problem, _report, cell, others, same
+from benchmark.pairs.cells import COLUMNS, METRIC, CellVectors, _report, cell, others, same
 from benchmark.pairs.corpora import Corpus, CorpusSource, load_source, read_corpus
 from benchmark.pairs.embedders import load_embedder
 from benchmark.pairs.records import read_record, read_records, write_record
@@ -38,7 +38,7 @@ def problem(n=700, q=60, several=3):
     items, asked = [f"d{k}" for k in range(n)], list(gains)
     corpus = Corpus(source, items, asked, items, asked, gains, "0" * 64)
     sides = ((made.old, made.old_queries), (made.new, made.queries))
-    return Problem.of(corpus, *(Vectors(x, y, 1.0) for x, y in sides), seed=7)
+    return CellVectors.of(corpus, *(Vectors(x, y, 1.0) for x, y in sides), seed=7)
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_real_models_are_told_apart_from_a_tenth(old, new, better):
             ]
             for model in (old, new)
         ]
-    its = Problem.of(corpus, *(Vectors(*(x.astype(np.float32) for x in s), 0.0) for s in sides))
+    its = CellVectors.of(corpus, *(Vectors(*(x.astype(np.float32) for x in s), 0.0) for s in sides))
     row = _report(its, 1000, 0, ["procrustes:query"])
     table = {k: dict(zip(COLUMNS, v, strict=True)) for k, v in row["strategies"].items()}
     gains = [table["re-embed"][c] - table["keep-old"][c] for c in ("score", "same", "other")]
