@@ -338,19 +338,17 @@ class _SitePages:
     def _records(self, board: RankedBoard, method: str) -> Sequence[Skipped]:
         """The page of a method's records on a board, and their files; what is damaged."""
         found = read_seeds(board.by_seed[method].values(), self.roots)
-        damaged = [error for seed in found.seeds for error in self._files(board, seed)]
+        for seed in found.seeds:
+            self._files(board, seed)
         values = record_page(found)
         nearest = None if found.details is None else found.details.nearest
         looked = self.looked_at.page(nearest, found.drawn, board.by_seed.get("independent", {}))
         address = records_href(board.slug, method)
         self._page("record", address, board=board, queries=looked, **values)
-        return [
-            *found.skipped,
-            *(skip(error, self.roots) for error in (*damaged, *self.looked_at.damaged)),
-        ]
+        return [*found.skipped, *(skip(error, self.roots) for error in self.looked_at.damaged)]
 
-    def _files(self, board: RankedBoard, seed: ShownRecord) -> Iterator[BenchError]:
-        """Write a record, its details and bases, as they are; gives what is wrong with a base."""
+    def _files(self, board: RankedBoard, seed: ShownRecord) -> None:
+        """A record, its details and bases, as they are; what is damaged is kept to be told."""
         address, path = record_files(board.slug, seed.record), seed.stored.path
         there = path.is_file()
         anew = "" if there else json.dumps(seed.record.as_json(), indent=1) + "\n"
@@ -362,7 +360,7 @@ class _SitePages:
                 try:
                     self._write(f"records/{base.name}", read_bytes(base, MOST_BYTES))
                 except BenchError as error:
-                    yield error
+                    self.looked_at.damaged.append(error)
 
 
 def freeze(root: _Path | Sequence[_Path], name: str, folder: Path | None = None) -> Path:

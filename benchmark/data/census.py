@@ -19,7 +19,7 @@ _SAMPLE = 16  # images of each set that are decoded
 
 
 @dataclass(frozen=True)
-class Finding:
+class Counted:
     """Something that was looked at."""
 
     what: str
@@ -32,7 +32,7 @@ class Finding:
         return self.expected is not None and self.found != self.expected
 
 
-def take_census(reader: DatasetReader, root: Path | None) -> list[Finding]:
+def take_census(reader: DatasetReader, root: Path | None) -> list[Counted]:
     """Look at files, counts, classes and identities, and decode some images of each set.
 
     Raises:
@@ -44,8 +44,8 @@ def take_census(reader: DatasetReader, root: Path | None) -> list[Finding]:
     published = dict(origin.counts)
     findings = [] if root is None else [*_archives(root, origin)]
     for what, found in _counts(reader, dataset, origin.counts).items():
-        findings.append(Finding(what, found, published.pop(what, None)))
-    findings += [Finding(what, 0, expected) for what, expected in published.items()]
+        findings.append(Counted(what, found, published.pop(what, None)))
+    findings += [Counted(what, 0, expected) for what, expected in published.items()]
     findings += _splits(dataset, origin)
     sets = {"training": dataset.train, **dataset.evaluations}
     for name, items in sets.items():
@@ -53,13 +53,13 @@ def take_census(reader: DatasetReader, root: Path | None) -> list[Finding]:
     return findings
 
 
-def _archives(root: Path, origin: Origin) -> Iterator[Finding]:
+def _archives(root: Path, origin: Origin) -> Iterator[Counted]:
     """Tell whether files for download are the original ones; others are judged by counts."""
     for each in origin.downloads:
         path = root / each.name
         if path.is_file():
             original = downloads.is_original(path, each)
-            yield Finding(each.name, "as published" if original else "other bytes than published")
+            yield Counted(each.name, "as published" if original else "other bytes than published")
 
 
 def _counts(
@@ -99,7 +99,7 @@ def _of_items(items: Evaluation, published: Mapping[str, int]) -> dict[str, int]
     return counts
 
 
-def _splits(dataset: Dataset, origin: Origin) -> Iterator[Finding]:
+def _splits(dataset: Dataset, origin: Origin) -> Iterator[Counted]:
     """Training images of generations, counted as a paper counts them."""
     labels: Ints = dataset.train.labels
     for split in origin.splits:
@@ -108,11 +108,11 @@ def _splits(dataset: Dataset, origin: Origin) -> Iterator[Finding]:
             image_order="dataset", every_class=True,
         )  # fmt: skip
         n_classes = len(np.unique(labels[rows]))
-        yield Finding(f"{split.title}, images", len(rows), split.n_images)
-        yield Finding(f"{split.title}, classes", n_classes, split.n_classes)
+        yield Counted(f"{split.title}, images", len(rows), split.n_images)
+        yield Counted(f"{split.title}, classes", n_classes, split.n_classes)
 
 
-def _decoded(name: str, images: Images) -> Finding:
+def _decoded(name: str, images: Images) -> Counted:
     """Decode some images, far from each other; BenchError if one cannot be, or is missing."""
     n = images.shape[0]
     missing = list(islice(_missing(images), 1))
@@ -122,7 +122,7 @@ def _decoded(name: str, images: Images) -> Finding:
     rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64))
     pixels = images[rows]
     shape = " x ".join(map(str, pixels.shape[1:]))
-    return Finding(f"{name} images decoded", f"{len(rows)} of {n:,}, to {shape}")
+    return Counted(f"{name} images decoded", f"{len(rows)} of {n:,}, to {shape}")
 
 
 def _missing(images: Images) -> Iterator[Path]:

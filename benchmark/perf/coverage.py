@@ -34,7 +34,7 @@ Vectors = NDArray[np.float32]
 
 
 @dataclass
-class Tally:
+class ScoreTally:
     """Scores of one metric in all samples, with their intervals."""
 
     values: list[float] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Tally:
         self.spans.append(span)
 
 
-Tallies = dict[tuple[str, int | None], Tally]
+Tallies = dict[tuple[str, int | None], ScoreTally]
 """By metric, and impostors at the target."""
 
 
@@ -139,7 +139,7 @@ def _evaluate(
         for name in ("cmc_at_1", "map"):
             left, right = first.per_query[name], second.per_query[name]
             found = mean_difference(left - right, first.identities[name])
-            tally = tallies.setdefault((f"difference of {name}", None), Tally())
+            tally = tallies.setdefault((f"difference of {name}", None), ScoreTally())
             tally.add(found.value, found.interval())
         other = run(Verification(), noisy, noisy)
         for k, name in zip(far, _at_targets(pairs, "tar_at_far"), strict=True):
@@ -150,7 +150,7 @@ def _evaluate(
             if draws[0] is not None and draws[1] is not None:
                 spread = drawn_spread(kept.value, draws[0] - draws[1], kept.n_groups, kept)
                 span = spread.interval(share=False)
-            tallies.setdefault(("difference of tar_at_far", k), Tally()).add(kept.value, span)
+            tallies.setdefault(("difference of tar_at_far", k), ScoreTally()).add(kept.value, span)
 
 
 def _at_targets(result: TaskResult, kind: str) -> list[str]:
@@ -159,7 +159,7 @@ def _at_targets(result: TaskResult, kind: str) -> list[str]:
 
 def _keeper(tallies: Tallies) -> Callable[[str, int | None, TaskResult, str], None]:
     def keep(label: str, impostors: int | None, result: TaskResult, name: str) -> None:
-        tally = tallies.setdefault((label, impostors), Tally())
+        tally = tallies.setdefault((label, impostors), ScoreTally())
         tally.add(result.scores[name], result.intervals[name])
 
     return keep
@@ -186,9 +186,9 @@ def _backfill(
     ).cmc(1)[0]
     means = curve.mean(1)
     share = backfill_curves.share_above(means, float(before.mean()))
-    worst = tallies.setdefault(("worst_cmc_at_1", None), Tally())
+    worst = tallies.setdefault(("worst_cmc_at_1", None), ScoreTally())
     worst.add(backfill_curves.worst(means), backfill_curves.worst_interval(curve, labels[query]))
-    above = tallies.setdefault(("share_above_cmc_at_1", None), Tally())
+    above = tallies.setdefault(("share_above_cmc_at_1", None), ScoreTally())
     span = backfill_curves.share_above_interval(curve, before, labels[query])
     above.add(1.0 if share is None else share, span)
     return means, before.mean(keepdims=True)

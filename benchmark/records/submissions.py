@@ -40,7 +40,7 @@ More = Callable[[Record], Iterable[str]]
 
 
 @dataclass(frozen=True)
-class Problem:
+class Refusal:
     """Fault of a file."""
 
     file: str
@@ -57,7 +57,7 @@ class Validation:
     root: Path
     records: tuple[Path, ...]  # all of them, below the root
     new: tuple[Path, ...]  # those that the base has not, or has otherwise
-    problems: tuple[Problem, ...]
+    problems: tuple[Refusal, ...]
 
 
 def validate(root: Path, base: Path | None = None, more: More = lambda record: ()) -> Validation:
@@ -91,7 +91,7 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
             reasons = [*islice(faults, _MOST_REASONS)]
         except BenchError as error:
             is_new, reasons = True, [str(error).removeprefix(f"{path}: ")]
-        found += [Problem(str(path), reason) for reason in reasons]
+        found += [Refusal(str(path), reason) for reason in reasons]
         if _RECORD.fullmatch(path.name):
             records.append(path)
             new += [path] if is_new and earlier is not None else []
@@ -101,7 +101,7 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
         found += _removed(before, top, set(files))
         found += _seeds(new, records)
     if not records:
-        found.append(Problem(str(root), "no records (files named seed-<n>.json)"))
+        found.append(Refusal(str(root), "no records (files named seed-<n>.json)"))
     return Validation(root, tuple(records), tuple(new), tuple(found))
 
 
@@ -166,7 +166,7 @@ def _beside(path: Path) -> list[str]:
     return [] if record.is_file() else [f"there is no record {record.name} beside it"]
 
 
-def _unused(files: Iterable[Path], records: Iterable[Path]) -> Iterator[Problem]:
+def _unused(files: Iterable[Path], records: Iterable[Path]) -> Iterator[Refusal]:
     """Bases that no record stands on any more."""
     used: set[Path] = set()
     for path in records:
@@ -174,7 +174,7 @@ def _unused(files: Iterable[Path], records: Iterable[Path]) -> Iterator[Problem]
             used |= {*bases(path)}
     for path in files:
         if _BASE.fullmatch(path.name) and path not in used:
-            yield Problem(str(path), "no record stands on it; remove it")
+            yield Refusal(str(path), "no record stands on it; remove it")
 
 
 def _of_place(record: Record, path: Path) -> Iterator[str]:
@@ -270,22 +270,22 @@ def _changed(record: Record, earlier: Path) -> Iterator[str]:
                 )
 
 
-def _removed(before: Path, top: Path, files: set[Path]) -> Iterator[Problem]:
+def _removed(before: Path, top: Path, files: set[Path]) -> Iterator[Refusal]:
     for path in _files(before):
         now = top / path.relative_to(before)
         if now not in files and not _BASE.fullmatch(path.name):  # what stood on it has another
-            yield Problem(str(now), "removed; records stay, newer ones stand beside them")
+            yield Refusal(str(now), "removed; records stay, newer ones stand beside them")
 
 
-def _seeds(new: Sequence[Path], records: Sequence[Path]) -> Iterator[Problem]:
+def _seeds(new: Sequence[Path], records: Sequence[Path]) -> Iterator[Refusal]:
     """Rows with new records that lack a seed, or the bounds of one."""
     there = {*records}
     for folder in sorted({path.parent for path in new}):
         missing = [seed for seed in SEEDS if folder / f"seed-{seed}.json" not in there]
         if missing:
             names = ", ".join(map(str, missing))
-            yield Problem(str(folder), f"expected seeds {SEEDS[0]} to {SEEDS[-1]}, without {names}")
+            yield Refusal(str(folder), f"expected seeds {SEEDS[0]} to {SEEDS[-1]}, without {names}")
     for path in sorted(new):
         bounds = path.parent.with_name("independent") / path.name
         if bounds not in there:
-            yield Problem(str(path), f"expected the record of independent beside it, {bounds}")
+            yield Refusal(str(path), f"expected the record of independent beside it, {bounds}")

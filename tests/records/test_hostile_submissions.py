@@ -14,7 +14,7 @@ from support.hostile import Sample, corpus
 from support.hostile.records import NEIGHBOUR
 
 from benchmark.cli.submitting import _MOST_LINES
-from benchmark.records.submissions import Problem
+from benchmark.records.submissions import Refusal
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def check(sample: Sample, folder: Path) -> None:
     lines, (last,) = out.splitlines(), err.splitlines()
     assert "problems" in last and last.isprintable(), sample
     assert all(line.isprintable() and len(line) <= LONGEST for line in lines), sample
-    named = [str(Problem(str(path), "")) for path in lie_there(folder)]
+    named = [str(Refusal(str(path), "")) for path in lie_there(folder)]
     missed = [name for name in named if not any(line.startswith(name) for line in lines)]
     if " not shown" in last:
         assert len(lines) == _MOST_LINES, sample

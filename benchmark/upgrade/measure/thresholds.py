@@ -42,7 +42,7 @@ class Cutoff:
         new: Its own.
         rate: Share of the pairs that today's accepts: of all, or of those that do not belong
             together.
-        accepted: Pairs of the sample that it accepts.
+        accepted: PairSet of the sample that it accepts.
         true_before: Share of the pairs that belong together which today's accepts; None without
             judgements.
         true_after: Share of these that the new one accepts.
