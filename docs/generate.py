@@ -346,7 +346,7 @@ def _verdicts() -> list[str]:
     """Verdicts on simulated queries, from the figures of ``bench perf verdicts``."""
     path = Path(__file__).parent / "figures" / "verdicts.json"
     found = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    shares = ("keep", "strategy", "re-embed", "wrong", "missed")
+    shares = ("keep", "strategy", "re-embed", "undecided", "wrong", "missed")
     rows = [
         (
             f"{row['queries']:,}", str(row["tried"]), f"{100 * row['upgrade']:g}",

@@ -118,7 +118,7 @@ _EXPECTED = {
     "mapping_type": "a mapping",
     "tuple_type": "a list",
     "list_type": "a list",
-    "too_long": "a list of {max_length}",
+    "too_long": "at most {max_length} entries",
     "too_short": "a list of at least {min_length}",
     "greater_than_equal": "at least {ge}",
     "greater_than": "more than {gt}",

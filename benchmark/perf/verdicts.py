@@ -1,10 +1,10 @@
 """Verdicts of ``bench upgrade`` on simulated queries, whose truth is known.
 
 Each draw makes queries anew: their score by the old model, by the new one, which changes some of
-them, and by strategies that follow the new model on a share of what it changes. A verdict is wrong
-where it finds an upgrade that is none, or takes a strategy that keeps no more than is wanted: at
-most one in twenty may be. Where a strategy keeps all and another thing is done, queries are too few
-to be sure: what is cheap is missed.
+them, and by strategies that follow the new model on a share of what it changes. A verdict that says
+that it is decided is wrong where it finds an upgrade that is none, or takes a strategy that keeps
+no more than is wanted: at most one in twenty may be. Where a strategy keeps all and another thing
+is done, queries are too few to be sure: what is cheap is missed.
 """
 
 from collections.abc import Iterator
@@ -31,6 +31,7 @@ _SCORES = np.array([0.0, 0.3, 0.4, 0.5, 0.63, 1.0])
 _OTHERWISE = 0.05
 """Share of the queries on which a strategy does as well as the new model, but otherwise."""
 _METRIC = "ndcg_at_10"
+_WAYS = ("keep", "strategy", "re-embed")
 
 Values = NDArray[np.float64]
 
@@ -41,7 +42,8 @@ def rows(samples: int = 400) -> list[dict[str, Any]]:
     Returns:
         A row for each number of queries and strategies, true ``upgrade`` and true ``share`` that is
         kept (None where there is no upgrade): the shares of draws that kept the old model, took a
-        strategy, or embedded everything again; of those that were ``wrong``, and of those that
+        strategy, or embedded everything again; of those that said that queries are too few to
+        decide (``undecided``), of those that were decided and ``wrong``, and of those that
         ``missed`` a strategy that keeps all.
     """
     designs = [(0.0, None), *((UPGRADE, share) for share in SHARES)]
@@ -55,12 +57,13 @@ def _row(
     queries: int, tried: int, upgrade: float, share: float | None, samples: int
 ) -> dict[str, Any]:
     found = [_taken(s, tried) for s in _draws(queries, tried, upgrade, share, samples)]
-    counts = {name: found.count(name) / samples for name in ("keep", "strategy", "re-embed")}
-    other = 1 - counts["strategy"]
-    wrong = {None: 1 - counts["keep"], 1.0: 0.0}.get(share, counts["strategy"])
+    counts = {n: sum(way == n for way, _ in found) / samples for n in _WAYS}
+    sure = {n: found.count((n, True)) / samples for n in _WAYS}
+    wrong = {None: sure["strategy"] + sure["re-embed"], 1.0: 0.0}.get(share, sure["strategy"])
     return {
         "queries": queries, "tried": tried, "upgrade": upgrade, "share": share, **counts,
-        "wrong": wrong, "missed": other if share == 1.0 else 0.0, "draws": samples,
+        "undecided": 1 - sum(sure.values()), "wrong": wrong,
+        "missed": 1 - counts["strategy"] if share == 1.0 else 0.0, "draws": samples,
     }  # fmt: skip
 
 
@@ -94,7 +97,8 @@ def _draw(
     return out
 
 
-def _taken(scores: dict[str, Values], tried: int) -> str:
+def _taken(scores: dict[str, Values], tried: int) -> tuple[str, bool]:
+    """The way that is taken, and is it decided?"""
     kinds = {
         KEEP: Strategy(KEEP, "", frozenset({"old_model"})),
         REEMBED: Strategy(REEMBED, "", frozenset({"sources", "index"}), effort=3),
@@ -104,5 +108,5 @@ def _taken(scores: dict[str, Values], tried: int) -> str:
         name: StrategyOutcome(kinds[name], {_METRIC: measured(values)}, values, estimated=False)
         for name, values in scores.items()
     }
-    name = decide(Evidence.of(outcomes, _METRIC, None), Constraints()).name
-    return {KEEP: "keep", REEMBED: "re-embed"}.get(name or "", "strategy")
+    said = decide(Evidence.of(outcomes, _METRIC, None), Constraints())
+    return {KEEP: "keep", REEMBED: "re-embed"}.get(said.name or "", "strategy"), said.decided

@@ -55,6 +55,7 @@ MetricKey = Annotated[str, AfterValidator(_metric)]
 NotNegative = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+_FEW = Field(max_length=1000)  # metrics: a table of more takes minutes to draw
 Scores = Mapping[MetricKey, Share | None]
 """Metric -> value in [0, 1]; null where it is undefined."""
 Span = Annotated[tuple[float, float], AfterValidator(_span)]
@@ -161,14 +162,14 @@ class GroupCurves(Model):
 class OrderCurves(Model):
     """Scores along one order of backfilling."""
 
-    area: Mapping[MetricKey, float | None] = {}
-    worst: Mapping[MetricKey, Share | None] = {}
+    area: Annotated[Mapping[MetricKey, float | None], _FEW] = {}
+    worst: Annotated[Mapping[MetricKey, Share | None], _FEW] = {}
     """Lowest point of each curve."""
-    share_above: Mapping[MetricKey, Share | None] = {}
+    share_above: Annotated[Mapping[MetricKey, Share | None], _FEW] = {}
     """Share of the gallery from which on a curve stays above old/old; null where its end is not."""
     intervals: Mapping[MetricKey, tuple[float, float] | None] = {}
     """Of the areas, and by ``worst_`` and ``share_above_`` of the others, 95 %."""
-    curves: Mapping[MetricKey, tuple[float, ...]] = {}
+    curves: Annotated[Mapping[MetricKey, tuple[float, ...]], _FEW] = {}
     flips: Flips = Flips()
     groups: GroupCurves = GroupCurves()
     tau: Mapping[str, float | None] = {}

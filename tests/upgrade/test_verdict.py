@@ -228,6 +228,17 @@ def test_few_queries_decide_nothing():
     assert gone.name == REEMBED and gone.decided
 
 
+def test_what_is_likely_and_not_sure_is_not_decided():
+    """Nine of fifty queries fixed, three broken: better by 12 points, whose interval holds 0."""
+    old, new = few(0, 50), few(9, 50)
+    new[[20, 22, 24]] = 0.0
+    evidence = of_scores({OLD: old, NEW: new})
+    assert evidence.upgrade.low < 0 < 0.1 < evidence.upgrade.value
+    said = verdict(evidence)
+    assert said.name == REEMBED and not said.decided
+    assert said.reason.endswith("which is likely, but not sure")
+
+
 def test_what_is_worthwhile_is_asked():
     """An upgrade of 1.2 points, sure and small."""
     scored = {OLD: few(0, 5000), NEW: few(60, 5000)}

@@ -5,7 +5,8 @@ The rule, in this order, among strategies that the user can follow:
 1. Where re-embedding is not likely better than keeping the old model (by a one-sided test at 30 %,
    about half a standard error), or by less than is worthwhile (two points), keep the old model, if
    it still runs. That is the safe way, but not decided, where the 95 % interval of the difference
-   holds 0, and a worthwhile upgrade, too.
+   holds 0, and a worthwhile upgrade, too. Nor is anything else decided where the interval holds 0:
+   it is likely the better way.
 2. What must be kept is the wanted share (90 %) of the upgrade, the way from the old model's score
    to that of re-embedding; of the latter score itself, where it is not likely better or where
    there are no queries by the old model. Short of embedding every item, strategies come in three
@@ -55,7 +56,8 @@ class Decision:
         runner_up: The strategy that the rule takes without it and, where it embeds every item,
             without any other that does; None if nothing is left.
         changes: Things that would change the answer, and the strategy then.
-        decided: False where the queries cannot tell and the old model is kept for that.
+        decided: False where the queries cannot tell: the old model is kept for that, or
+            re-embedding is likely better and no more.
     """
 
     name: str | None
@@ -199,7 +201,10 @@ def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED)
             words = f"if {100 * share:g} % of {evidence.what} were wanted"
             changes.append((words, _choose(evidence, constraints, share)[0]))
     kept = tuple((words, to) for words, to in changes if to is not None and to != name)
-    decided = name != KEEP or evidence.decided or evidence.worthwhile
+    old = evidence.outcomes.get(KEEP)
+    open_ = old is not None and not missing(old.strategy.needs, constraints)
+    sure = evidence.decided or evidence.worthwhile if name == KEEP else evidence.better
+    decided = not open_ or sure is not False
     return Decision(name, reason, runner_up, kept, decided)
 
 

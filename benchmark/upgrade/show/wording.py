@@ -154,7 +154,10 @@ def headline(document: Document) -> str:
         return "Nothing can be done under these constraints"
     title = titled(document, name)
     title = f"{title[0].upper()}{title[1:]}"
-    return title if verdict["decided"] else f"Not decided: {title[0].lower()}{title[1:]} for now"
+    if verdict["decided"]:
+        return title
+    lower = f"{title[0].lower()}{title[1:]}"
+    return f"Not decided: {lower} for now" if name == KEEP else f"Likely, but not decided: {lower}"
 
 
 def reasons(document: Document) -> list[str]:
