@@ -118,7 +118,7 @@ _EXPECTED = {
     "mapping_type": "a mapping",
     "tuple_type": "a list",
     "list_type": "a list",
-    "too_long": "at most {max_length} entries",
+    "too_long": "a list of {max_length}",
     "too_short": "a list of at least {min_length}",
     "greater_than_equal": "at least {ge}",
     "greater_than": "more than {gt}",
@@ -147,6 +147,8 @@ def _line(adapter: TypeAdapter[Any], error: ErrorDetails, where: str) -> str:
         return f"{place}: {context['error']}"
     if kind == "missing":  # a value of a list of some length
         expected = f"expected a list of more than {key}"
+    elif kind == "too_long" and isinstance(got, Mapping):
+        return f"{place}: expected at most {context['max_length']} entries, got {len(got)}"
     elif kind in _EXPECTED:
         expected = "expected " + _EXPECTED[kind].format(**context)
     else:
