@@ -82,7 +82,7 @@ def status(
     out: Out = _FOLDER, form: options.Form = "terminal",
 ) -> None:  # fmt: skip
     """Show what of the board is measured, and what the rest costs."""
-    from benchmark.pairs.tables import status_table
+    from benchmark.pairs.board import status_table
 
     print_tables([status_table(_cells(board, pairs, corpora, data, out)[1])], form)
 

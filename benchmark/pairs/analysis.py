@@ -19,9 +19,7 @@ from scipy.special import ndtri
 
 from benchmark.metrics.compatibility import LEAST_UPGRADE
 from benchmark.pairs.records import PairRecord, ReportRow
-from benchmark.upgrade.decide.verdict import LIKELY
-from benchmark.upgrade.read.request import WANTED
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, LIKELY, REEMBED, WANTED
 
 NAIVE = ("naive", "truncate")
 ROTATION, LINEAR = "procrustes:query", "linear:query"

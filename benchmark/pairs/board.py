@@ -9,11 +9,13 @@ from pathlib import Path
 from benchmark.config.files import digest
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError
-from benchmark.pairs.cells import DRAWS, METRIC, CellVectors, cell, sample_sizes
+from benchmark.pairs.cells import CellVectors, cell, sample_sizes
+from benchmark.pairs.columns import DRAWS, METRIC
 from benchmark.pairs.corpora import Corpus, load_source, read_corpus
 from benchmark.pairs.embedders import Embedder, install_command, load_embedder
 from benchmark.pairs.records import ReportRow, read_record, record_path, write_record
 from benchmark.pairs.vectors import embedded, place_of
+from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.fit.maps import chosen_maps
 
 _REPORT_S = 4.0
@@ -169,3 +171,17 @@ def run(
             yield write_record(
                 each.path.parents[1], problem, (each.old, each.new), maps, METRIC, reports
             )
+
+
+def status_table(cells: Sequence[CellPlan]) -> TextTable:
+    """Cells of a board that are measured, by corpus, and hours of the rest."""
+    lines = []
+    for corpus in dict.fromkeys(c.corpus.source.id for c in cells):
+        its = [c for c in cells if c.corpus.source.id == corpus]
+        todo = [c for c in its if c.left]
+        hours = (embedding_s(todo), sum(c.reports_s for c in todo))
+        lines.append([corpus, str(len(its)), str(len(its) - len(todo)),
+                      *(f"{s / 3600:.2f}" for s in hours)])  # fmt: skip
+    heads = ("cells", "done", "hours of embedding", "hours of reports")
+    rows = [dict(zip(("corpus", *heads), line, strict=True)) for line in lines]
+    return simple_table("The board of pairs", "pairs-status", ("corpus",), heads, lines, rows)

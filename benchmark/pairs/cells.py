@@ -19,6 +19,7 @@ import torch
 from benchmark.contract.arrays import apply
 from benchmark.contract.interpolation import Between, turn
 from benchmark.metrics.kept_share import Scored, difference, mean, measured
+from benchmark.pairs.columns import METRIC, SCALE, SIZES
 from benchmark.pairs.corpora import Corpus
 from benchmark.pairs.vectors import Vectors
 from benchmark.ranking.arrays import Floats, Ints
@@ -30,22 +31,9 @@ from benchmark.upgrade.measure.study import Study, joined, study
 from benchmark.upgrade.read.gallery import GalleryBlock, Whole
 from benchmark.upgrade.read.inputs import Inputs, read_inputs
 from benchmark.upgrade.read.qrels import Qrels
-from benchmark.upgrade.read.request import UpgradeRequest, missing
+from benchmark.upgrade.read.request import KEEP, UpgradeRequest, missing
 from benchmark.upgrade.search.lists import possible_ranks
-from benchmark.upgrade.search.strategies import KEEP, Strategy, make_plan
-
-SIZES = (300, 1000, 3000)
-"""Items of the random sample."""
-DRAWS = 3
-METRIC = "ndcg_at_10"
-SCALE = 10_000
-"""Of numbers in a record, which are whole ones."""
-COLUMNS = (
-    "score", "low", "high", "sampling", "gain_low", "gain_high",
-    "same", "other", "other_low", "other_high", "other_gain_low", "other_gain_high",
-)  # fmt: skip
-"""Of a strategy: what the report says of it, then the truth. A gain is over keeping the old model;
-its value is a difference of scores. ``sampling`` is None where nothing is estimated."""
+from benchmark.upgrade.search.strategies import Strategy, make_plan
 
 
 def sample_sizes(n: int) -> list[int]:

@@ -10,7 +10,7 @@ from benchmark.pairs import analysis
 from benchmark.pairs.records import PairRecord
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, REEMBED
 
 _ROWS = {
     KEEP: "keep the old model", "naive": "new queries, old index as it is",

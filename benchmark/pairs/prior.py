@@ -12,7 +12,7 @@ from benchmark.pairs.records import PairRecord
 from benchmark.records.evidence import evidence_file
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, simple_table
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, REEMBED
 
 _NEAREST = 2
 """Other pairs that are shown."""

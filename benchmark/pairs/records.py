@@ -3,16 +3,19 @@
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
 from benchmark.config.files import read_bytes, write_json
 from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
-from benchmark.pairs.cells import COLUMNS, SCALE, CellVectors
+from benchmark.pairs.columns import COLUMNS, SCALE
 from benchmark.pairs.embedders import Embedder
 from benchmark.records import provenance
+
+if TYPE_CHECKING:
+    from benchmark.pairs.cells import CellVectors
 
 SCHEMA = 1
 _MOST_BYTES = 2**20
@@ -112,7 +115,7 @@ def record_path(folder: Path, corpus: str, old: str, new: str) -> Path:
 
 
 def write_record(
-    folder: Path, problem: CellVectors, embedders: tuple[Embedder, Embedder], maps: str,
+    folder: Path, problem: "CellVectors", embedders: tuple[Embedder, Embedder], maps: str,
     metric: str, reports: list[dict[str, Any]],
 ) -> Path:  # fmt: skip
     """Write the record of a cell, whole or not at all."""

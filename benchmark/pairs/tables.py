@@ -7,14 +7,13 @@ import numpy as np
 
 from benchmark.pairs import analysis
 from benchmark.pairs.analysis import LINEAR, ROTATION, Held
-from benchmark.pairs.board import CellPlan, embedding_s
-from benchmark.pairs.cells import SIZES
+from benchmark.pairs.columns import SIZES
 from benchmark.pairs.embedders import every_embedder
 from benchmark.pairs.records import PairRecord
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.studies.claims import read_claims
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, REEMBED
 
 Records = Sequence[PairRecord]
 SHOWN = (
@@ -177,19 +176,6 @@ def claims_table(records: Records) -> TextTable:
         lines.append([name, says, shown, " and ".join(bounds), verdict])
     heads = ("value", "rule", "records")
     return _table("Claims about real models", "pairs-claims", ("claim", "says"), heads, lines)
-
-
-def status_table(cells: Sequence[CellPlan]) -> TextTable:
-    """Cells of a board that are measured, by corpus, and hours of the rest."""
-    lines = []
-    for corpus in dict.fromkeys(c.corpus.source.id for c in cells):
-        its = [c for c in cells if c.corpus.source.id == corpus]
-        todo = [c for c in its if c.left]
-        hours = (embedding_s(todo), sum(c.reports_s for c in todo))
-        lines.append([corpus, str(len(its)), str(len(its) - len(todo)),
-                      *(f"{s / 3600:.2f}" for s in hours)])  # fmt: skip
-    heads = ("cells", "done", "hours of embedding", "hours of reports")
-    return _table("The board of pairs", "pairs-status", ("corpus",), heads, lines)
 
 
 def embedders_table(records: Records = ()) -> TextTable:  # noqa: ARG001

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from benchmark.metrics.kept_share import measured
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.measure.study import StrategyOutcome
-from benchmark.upgrade.read.request import WANTED, Constraints
-from benchmark.upgrade.search.strategies import KEEP, REEMBED, Strategy
+from benchmark.upgrade.read.request import KEEP, REEMBED, WANTED, Constraints
+from benchmark.upgrade.search.strategies import Strategy
 
 QUERIES = (50, 200, 1000)
 TRIED = (1, 20)

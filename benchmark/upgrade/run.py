@@ -17,9 +17,8 @@ from benchmark.upgrade.measure.thresholds import thresholds
 from benchmark.upgrade.read.cluster import Cluster
 from benchmark.upgrade.read.health import look_at
 from benchmark.upgrade.read.inputs import read_inputs
-from benchmark.upgrade.read.request import Tell, UpgradeRequest
+from benchmark.upgrade.read.request import KEEP, REEMBED, Tell, UpgradeRequest
 from benchmark.upgrade.search.index import Settings
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
 from benchmark.upgrade.show.report import UpgradeReport, make_document
 
 

@@ -12,8 +12,7 @@ from support.upgrades import planted
 import benchmark
 from benchmark.cli.upgrading import upgrade as command
 from benchmark.metrics.cost_model import Assumptions
-from benchmark.upgrade.read.request import UpgradeRequest
-from benchmark.upgrade.search.strategies import REEMBED
+from benchmark.upgrade.read.request import REEMBED, UpgradeRequest
 from leaderboard.site import build_folder
 
 ITEMS = 100_000_000

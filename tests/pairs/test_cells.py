@@ -11,7 +11,8 @@ from support.upgrades import planted
 
 from benchmark.errors import BenchError
 from benchmark.pairs import analysis
-from benchmark.pairs.cells import COLUMNS, METRIC, CellVectors, _report, cell, others, same
+from benchmark.pairs.cells import CellVectors, _report, cell, others, same
+from benchmark.pairs.columns import COLUMNS, METRIC
 from benchmark.pairs.corpora import Corpus, CorpusSource, load_source, read_corpus
 from benchmark.pairs.embedders import load_embedder
 from benchmark.pairs.records import read_record, read_records, write_record

@@ -18,8 +18,8 @@ from benchmark.upgrade.measure.score_model import _BINS, GROUPS, KINDS
 from benchmark.upgrade.measure.windows import Window
 from benchmark.upgrade.read.gallery import Whole, one_pass
 from benchmark.upgrade.read.qrels import Qrels
+from benchmark.upgrade.read.request import KEEP, REEMBED
 from benchmark.upgrade.search.lists import search
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
 
 
 @pytest.fixture(scope="module")

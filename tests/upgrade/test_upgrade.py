@@ -16,8 +16,7 @@ from benchmark.metrics.intervals import mean_interval
 from benchmark.ranking.ranks import rank
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.formats.rows import ArrayRows
-from benchmark.upgrade.read.request import Constraints, UpgradeRequest, missing
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints, UpgradeRequest, missing
 
 
 @pytest.fixture(scope="module")

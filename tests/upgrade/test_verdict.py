@@ -10,8 +10,8 @@ import pytest
 from benchmark.metrics.kept_share import measured
 from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
 from benchmark.upgrade.measure.study import StrategyOutcome
-from benchmark.upgrade.read.request import Constraints
-from benchmark.upgrade.search.strategies import KEEP, REEMBED, Strategy
+from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints
+from benchmark.upgrade.search.strategies import Strategy
 
 METRIC = "ndcg_at_10"
 QUERY_MAP = Strategy("linear:query", "map the queries", fitted=None)

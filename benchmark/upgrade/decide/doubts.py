@@ -7,7 +7,7 @@ import numpy as np
 from benchmark.metrics.kept_share import difference, mean
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.measure.study import Study
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, REEMBED
 
 _DEEPEST = 10
 """Ranks that nDCG looks at."""

@@ -30,15 +30,19 @@ from benchmark.metrics.intervals import group_sums
 from benchmark.metrics.kept_share import Scored, beyond, contrast, difference, share_kept
 from benchmark.metrics.statistics import holm
 from benchmark.upgrade.measure.study import StrategyOutcome
-from benchmark.upgrade.read.request import CONSTRAINTS, WANTED, WORTHWHILE, Constraints, missing
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import (
+    CONSTRAINTS,
+    KEEP,
+    LIKELY,
+    REEMBED,
+    WANTED,
+    WORTHWHILE,
+    Constraints,
+    missing,
+)
 
 LEVEL = 0.025
 """Of the one-sided tests that it does."""
-LIKELY = 0.3
-"""Of the test whether re-embedding is better at all. At 2.5 % small sets of queries kept the old
-model where much was lost by it. The level was chosen on one half of the corpora of real models and
-held on the other (``bench pairs table --show regret``)."""
 _SHARES = (0.5, 0.8, 0.95, 0.99)
 _POWER = 2.8
 """Standard errors of a difference that is found four times in five by a test at 2.5 %."""

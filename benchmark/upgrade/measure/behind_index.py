@@ -19,9 +19,10 @@ from benchmark.upgrade.formats.rows import gather
 from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, K, Values
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock
+from benchmark.upgrade.read.request import REEMBED
 from benchmark.upgrade.search.index import ApproximateIndex, Settings, build, needs_building
 from benchmark.upgrade.search.lists import ResultList, relevant_ranks, search
-from benchmark.upgrade.search.strategies import REEMBED, Strategy
+from benchmark.upgrade.search.strategies import Strategy
 
 MOST = 100_000
 """Items of the gallery that is indexed; of a larger one some are drawn."""

@@ -17,8 +17,9 @@ from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.measure.evaluation import AGREEMENT, Values, evaluate
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock, unit
+from benchmark.upgrade.read.request import KEEP, REEMBED
 from benchmark.upgrade.search.lists import ResultList
-from benchmark.upgrade.search.strategies import KEEP, REEMBED, Strategy, StrategyPlan
+from benchmark.upgrade.search.strategies import Strategy, StrategyPlan
 
 WINDOW = 100
 """First items by bits that are rescored."""

@@ -11,8 +11,9 @@ from benchmark.metrics.kept_share import difference, mean, measured
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.measure.evaluation import AGREEMENT, Values, evaluate
 from benchmark.upgrade.measure.study import Study
+from benchmark.upgrade.read.request import REEMBED
 from benchmark.upgrade.search.lists import ResultList
-from benchmark.upgrade.search.strategies import REEMBED, StrategyPlan, map_list
+from benchmark.upgrade.search.strategies import StrategyPlan, map_list
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 CLOSE = 0.01

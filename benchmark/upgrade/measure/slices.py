@@ -11,7 +11,7 @@ from benchmark.metrics.kept_share import Scored, contrast, difference, mean
 from benchmark.metrics.statistics import holm
 from benchmark.ranking.arrays import Ints
 from benchmark.upgrade.measure.study import Study
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, REEMBED
 
 LEVEL = 0.05
 """Of the tests by which a slice surely loses, all of them together."""

@@ -34,16 +34,9 @@ from benchmark.upgrade.measure.windows import Window
 from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass, unit
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.qrels import RelevantPairs
-from benchmark.upgrade.read.request import Interim, Tell
+from benchmark.upgrade.read.request import KEEP, REEMBED, Interim, Tell
 from benchmark.upgrade.search.lists import ResultList, possible_ranks, threads_of
-from benchmark.upgrade.search.strategies import (
-    KEEP,
-    REEMBED,
-    Strategy,
-    StrategyPlan,
-    make_plan,
-    map_list,
-)
+from benchmark.upgrade.search.strategies import Strategy, StrategyPlan, make_plan, map_list
 
 MAIN = {"qrels": "ndcg_at_10", "labels": "map", "agreement": AGREEMENT}
 """The metric that decides, by the criterion."""

@@ -18,7 +18,7 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.ranking.arrays import Floats, Mask
 from benchmark.ranking.engine import Scorer
 from benchmark.upgrade.measure.study import Study
-from benchmark.upgrade.search.strategies import KEEP
+from benchmark.upgrade.read.request import KEEP
 
 DRAWS = 300
 MOST_QUERIES, MOST_ITEMS = 500, 4_000

@@ -10,9 +10,9 @@ from benchmark.contract.lists import TwoLists
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.fit.maps import FittedMap
 from benchmark.upgrade.read.gallery import Gallery
+from benchmark.upgrade.read.request import KEEP, REEMBED
 from benchmark.upgrade.search.lists import ResultList
 
-KEEP, REEMBED = "keep-old", "re-embed"
 NEW_LISTS = ("new", "short")
 """Lists that need a new vector of every item."""
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from benchmark.errors import printable
 from benchmark.upgrade.decide import verdict
-from benchmark.upgrade.read.request import CONSTRAINTS
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import CONSTRAINTS, KEEP, REEMBED
 from benchmark.upgrade.show import sections, tables, wording
 from benchmark.upgrade.show.tables import ordered
 

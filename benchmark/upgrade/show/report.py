@@ -20,8 +20,7 @@ from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, Values
 from benchmark.upgrade.measure.study import StrategyOutcome, Study
 from benchmark.upgrade.read.health import Remark
 from benchmark.upgrade.read.inputs import shown_id
-from benchmark.upgrade.read.request import CONSTRAINTS, missing
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import CONSTRAINTS, KEEP, REEMBED, missing
 
 FORMAT = 1
 WORST = 20

@@ -1,6 +1,6 @@
 """Words about what was judged, and about the report's sections."""
 
-from benchmark.upgrade.search.strategies import KEEP
+from benchmark.upgrade.read.request import KEEP
 from benchmark.upgrade.show import wording
 from benchmark.upgrade.show.wording import Document
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, REEMBED
 from benchmark.upgrade.show import sections, wording
 
 AGREEMENT = "agreement_at_10"

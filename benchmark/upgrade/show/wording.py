@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmark.report import numbers
-from benchmark.upgrade.search.strategies import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, REEMBED
 
 Document = Mapping[str, Any]
 DASH = numbers.DASH
