@@ -53,10 +53,20 @@
     show();
     if (known) form.scrollIntoView();
   }
-  form.addEventListener("change", () => {
+  function chosen() {
     history.replaceState(null, "", `#${form.elements.a.value}&${form.elements.b.value}`);
     show();
-  });
+  }
+  form.addEventListener("change", chosen);
+  for (const cell of document.querySelectorAll("a[data-a]")) {
+    cell.addEventListener("click", (event) => {
+      event.preventDefault();
+      Object.assign(form.elements.a, { value: cell.dataset.a });
+      Object.assign(form.elements.b, { value: cell.dataset.b });
+      chosen();
+      form.scrollIntoView();
+    });
+  }
   addEventListener("hashchange", recall);
   recall();
 })();

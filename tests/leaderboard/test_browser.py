@@ -348,7 +348,7 @@ def test_boards_are_tables_from_1024_pixels_on(visit, name, width):
 def test_two_methods_are_compared_in_a_click(visit):
     """Of extended-data, three seeds without any spread: fct keeps 50 %, linear 40."""
     page = visit("compare")
-    page.locator("table.heat td a[href='#linear&fct']").click()
+    page.locator("table.heat td a[data-a=linear][data-b=fct]").click()
     assert "on 1 of 1" not in page.inner_text("#both")
     text = " ".join(page.inner_text("#both").split())
     assert "Of 1 boards linear keeps more on 0, fct on 1; on 0 they cannot be told apart." in text

@@ -276,7 +276,8 @@ def test_hours_do_not_follow_the_clock_of_one_board():
     sizes = {"generations": {"new": {"images": 100, "classes": 10}}}
     made = [
         make_record(m, protocol=p, run={"training_cost": c}, cost={"query_multiply_adds": 50},
-                    dataset={"name": "x", **sizes}, recipe={"transform_steps": "8 epochs"})
+                    dataset={"name": "x", **sizes},
+                    recipe={"epochs": 1, "transform_steps": "8 epochs"})
         for m in ("bct", "linear:query")
         for p, c in (("open-class", 1.0), ("extended-class", 8.56), ("open-data", 1.02))
     ]  # fmt: skip

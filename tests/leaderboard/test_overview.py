@@ -177,5 +177,9 @@ def test_a_method_shows_a_setting_once_that_does_not_touch_it(tmp_path):
 def test_the_guide_is_a_page(tmp_path):
     overview([make_record("bct", 0.6)], tmp_path)
     page = (tmp_path / "site" / "own-vectors.html").read_text()
-    assert "<h1>Your own vectors</h1>" in page and "<table>" in page and "```" not in page
+    assert (
+        '<h1 id="your-own-vectors">Your own vectors</h1>' in page
+        and "<table>" in page
+        and "```" not in page
+    )
     assert 'href="own-vectors.html"' in (tmp_path / "site" / "index.html").read_text()
