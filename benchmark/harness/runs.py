@@ -16,7 +16,7 @@ from benchmark.harness.graph import Plan, Result, data_source, record_key
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.requests import Key, Request
 from benchmark.harness.store import Store, default_store
-from benchmark.records.details_files import check_digest, queries_path
+from benchmark.records.details_files import check_beside, queries_path
 from benchmark.records.files import read_record
 from benchmark.records.record import Record
 from benchmark.records.slim import write_queries, write_slim
@@ -90,7 +90,7 @@ def _stored_records(request: Request, out: Path, existing: Existing, reporter: R
         try:
             record = read_record(path)
             if existing == "missing" or (record.key == key and _precise(record, request)):
-                check_digest(record, path)
+                check_beside(record, path)
                 records[label, seed] = record
         except BenchError as error:
             reporter.edited(path, str(error).removeprefix(f"{path}: "))
@@ -152,6 +152,6 @@ def _whole(path: Path) -> Record | None:
     """The record at a place with its details; None where either is missing or damaged."""
     with suppress(BenchError, OSError):
         record = read_record(path)
-        check_digest(record, path)
+        check_beside(record, path)
         return record
     return None

@@ -5,7 +5,13 @@ from typing import Any
 
 from benchmark.config.files import bytes_digest, read_bytes
 from benchmark.errors import BenchError
-from benchmark.records.details import Details, unpack_details
+from benchmark.records.details import (
+    Details,
+    details_base_path,
+    named_base,
+    read_base,
+    unpack_details,
+)
 from benchmark.records.limits import parse_json
 from benchmark.records.packed import MOST_PACKED, metadata
 from benchmark.records.record import Record
@@ -49,6 +55,22 @@ def check_digest(record: Record, path: Path) -> bytes:
     if not beside.is_file():
         raise BenchError(f"{beside}: missing, though {path.name} has its hash")
     return checked(beside, record.details)
+
+
+def check_beside(record: Record, path: Path) -> None:
+    """Look at every file beside a record that was read from ``path``, and at their hashes.
+
+    Its details and the base that these name; all results by query, where they are there.
+
+    Raises:
+        BenchError: If one is missing that must be there, damaged, or of another record.
+    """
+    packed = check_digest(record, path)
+    if packed and (name := named_base(details_path(path), packed)) is not None:
+        read_base(details_base_path(path, name))
+    every = queries_path(path)
+    if record.queries is not None and every.is_file():
+        checked(every, record.queries)
 
 
 def checked(beside: Path, expected: str) -> bytes:

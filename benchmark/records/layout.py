@@ -124,11 +124,11 @@ def completed(value: Values, base: Values, kept: Values) -> Values:
 
 
 def write_base(record: Path, base: Values) -> None:
-    """Write the base of a record at ``record``, if it is not there."""
-    path = base_path(record, base_name(base))
-    if not path.is_file():
+    """Write the base of a record at ``record``, if it is not there as it should be."""
+    path, text = base_path(record, base_name(base)), json_lines(base)
+    if not path.is_file() or path.read_bytes() != text.encode():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json_lines(base))
+        write_whole(path, text)
 
 
 def read_base(path: Path) -> Values:

@@ -67,7 +67,7 @@ def write_slim(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(details_path(path), small)
         there = details_base_path(path, base_digest(common))
-        if not there.is_file():
+        if not there.is_file() or there.read_bytes() != common:
             write_whole(there, common)
     write_record(path, record.model_copy(update={"details": bytes_digest(small)}), shared)
 

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from benchmark.errors import BenchError
-from benchmark.models.backbones import Block, Encoder, check_backbone, trunk
+from benchmark.models.backbones import ConvBlock, Encoder, check_backbone, trunk
 from benchmark.models.module import load_module, save_module
 
 NAMES = ["convnet-8", "convnet-8x2", "plain-8", "plain-8x3", "mobilenet-8", "vit-32", "vit-16x2"]
@@ -91,7 +91,7 @@ def test_relu_ends_the_embedding() -> None:
 
 @pytest.mark.parametrize(("inputs", "outputs", "stride"), [(3, 8, 2), (8, 8, 1), (8, 16, 2)])
 def test_a_block_is_two_convolutions_and_a_strided_shortcut(inputs, outputs, stride) -> None:
-    block = Block(inputs, outputs, stride).eval()
+    block = ConvBlock(inputs, outputs, stride).eval()
     x = torch.randn(2, inputs, 9, 9, generator=torch.Generator().manual_seed(0))
     y = block.norm1(F.conv2d(x, block.conv1.weight, stride=stride, padding=1)).relu()
     y = block.norm2(F.conv2d(y, block.conv2.weight, padding=1))
