@@ -310,11 +310,16 @@ class Standing:
         total = sum(margins)
         return bool(margins) and (total <= 0 if self.criterion.higher else total >= 0)
 
-    def above(self, method: str, shares: Mapping[int, float]) -> bool | None:
-        """Compare what a method keeps with other shares; None of fewer seeds than a rank takes."""
+    def margin(self, method: str, shares: Mapping[int, float]) -> Estimate | None:
+        """Difference of a method's shares to others; None of fewer seeds than a rank takes."""
         mine = self.shares.get(method, {})
         margins = [share - shares[seed] for seed, share in mine.items() if seed in shares]
-        return mean_score(margins).is_above(0) if len(margins) >= LEAST_MODELS else None
+        return mean_score(margins) if len(margins) >= LEAST_MODELS else None
+
+    def above(self, method: str, shares: Mapping[int, float]) -> bool | None:
+        """Compare what a method keeps with other shares; None as of :meth:`margin`."""
+        margin = self.margin(method, shares)
+        return None if margin is None else margin.is_above(0)
 
 
 def standing(records: Sequence[Record], metric: str, ranked: Container[str]) -> Standing:

@@ -5,7 +5,6 @@ from typing import Any
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.report.effects import Effect, percent
-from benchmark.report.scores import mean_score
 from benchmark.report.text_table import TextCell
 from leaderboard.names import method_href
 from leaderboard.rank.boards import RankedBoard, compared
@@ -50,13 +49,12 @@ def _share(board: RankedBoard, method: str) -> str:
 
 def _pair(boards: Sequence[RankedBoard], left: str, right: str) -> list[Estimate | None]:
     """Share of the upgrade of one method minus that of another, over the seeds of both."""
-    found: list[Estimate | None] = []
-    for board in boards:
-        mine, theirs = (board.standing.shares.get(m, {}) for m in (left, right))
-        margins = [share - theirs[seed] for seed, share in mine.items() if seed in theirs]
-        both = _takes_part(board, left) and _takes_part(board, right)
-        found.append(mean_score(margins) if both and margins else None)
-    return found
+    return [
+        b.standing.margin(left, b.standing.shares[right])
+        if _takes_part(b, left) and _takes_part(b, right)
+        else None
+        for b in boards
+    ]
 
 
 def _cell(pairs: dict[tuple[str, str], list[Estimate | None]], left: str, right: str) -> TextCell:

@@ -121,14 +121,14 @@ class ScoreModel:
         self.some, self.kind = some, items.relevant[some].astype(np.int64)
         self.predict, share = Predictor.fitted(items.old, items.new, distance)
         predicted = self._cross_fitted(share, rng)
-        self.true = _scores(queries, items.new[some], distance)
+        self.true = all_scores(queries, items.new[some], distance)
         self.rival = self._rivals()
         if not self.rival.any():
             raise BenchError(
                 "new_gallery: expected items that are not relevant to the queries among those with "
                 "a new vector, got none: embed a random sample of the gallery, too"
             )
-        self._fit(_scores(queries, predicted[some], distance))
+        self._fit(all_scores(queries, predicted[some], distance))
         self.group = rng.permutation(len(some)) % GROUPS
 
     def _cross_fitted(self, share: float, rng: np.random.Generator) -> Floats:
@@ -340,7 +340,8 @@ def _steps(place: Values) -> Ints:
     return np.searchsorted(_STEPS, place)
 
 
-def _scores(queries: Floats, items: Floats, distance: str) -> Floats:
+def all_scores(queries: Floats, items: Floats, distance: str) -> Floats:
+    """Scores of every query with every item, ``[queries, items]``, of few of both."""
     out = np.empty((len(queries), len(items)), np.float32)
 
     def keep(first: int, last: int, scores: Floats) -> None:

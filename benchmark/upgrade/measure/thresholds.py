@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.ranking.arrays import Floats, Mask
-from benchmark.ranking.engine import Scorer
+from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.request import KEEP
 
@@ -181,7 +181,7 @@ def thresholds(study: Study, wanted: Sequence[float]) -> Thresholds | None:
     queries, places, pairs = _pairs(study)
     block = fold.sample.known.some(places)
     scored: Mapping[str, Floats] = {
-        name: _scores(each.queries[queries], each.items(block), inputs.distance)
+        name: all_scores(each.queries[queries], each.items(block), inputs.distance)
         for name, each in lists.items()
     }
     rules: tuple[Rule, ...] = ("same share",)
@@ -231,16 +231,6 @@ def _pairs(study: Study) -> tuple[NDArray[np.int64], NDArray[np.int64], PairSet]
     genuine[at, place] = relevant.counted[use]
     left_out[at, place] = ~relevant.counted[use]
     return queries, places, PairSet(genuine, left_out, weight)
-
-
-def _scores(queries: Floats, items: Floats, distance: str) -> Floats:
-    out = np.empty((len(queries), len(items)), np.float32)
-
-    def keep(first: int, last: int, scores: Floats) -> None:
-        out[first:last] = scores
-
-    Scorer(queries, items, distance=distance).blocks(keep)
-    return out
 
 
 def _distance(each: Cutoff, threshold: float) -> Cutoff:
