@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmark.errors import printable
 from benchmark.records import details as files
 from benchmark.records.details import Column, Details, QueryResults
-from benchmark.records.packed import MOST_PACKED
+from benchmark.records.packed import MOST_PACKED, ordered
 
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 2**20}]
 _LEVELS = (255, 63, 15)
@@ -193,7 +193,7 @@ def _plain(details: Details, levels: int, base: Base | None, record: str | None)
     more = {} if record is None else {"record": record}
     # safetensors writes memory as it lies, whatever the order of the axes in it.
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return bytes(save(arrays, {"details": text, **more}))
+    return ordered(save(arrays, {"details": text, **more}))
 
 
 def _is_known(base: Base, column: Column, mark: bytes, array: bytes) -> bool:

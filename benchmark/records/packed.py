@@ -1,5 +1,6 @@
 """Details files as they lie on disk: safetensors in xz, or gzip where an evaluation wrote them."""
 
+import json
 import lzma
 import zlib
 from collections.abc import Mapping
@@ -37,6 +38,19 @@ def metadata_of(path: Path, raw: bytes) -> Mapping[str, str]:
         reason = " ".join(str(error).split())
         raise BenchError(f"{path}: not a details file: {reason:.200}") from error
     return dict(found)
+
+
+def ordered(raw: bytes) -> bytes:
+    """The same safetensors file with its metadata in order of their names.
+
+    The library writes them in the order of a hash table, which differs from call to call.
+    """
+    end = 8 + int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # arrays begin at a multiple of eight
+    return len(text).to_bytes(8, "little") + text + raw[end:]
 
 
 def unpacked(path: Path, packed: bytes, whole: bool = True) -> bytes:

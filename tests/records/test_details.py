@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,6 +136,11 @@ def test_steps_are_unbiased_and_keep_ends_and_equals(back) -> None:
 
 def test_same_bytes_every_time() -> None:
     assert pack(made(300), MAIN) == pack(made(300), MAIN)
+    # Two metadata: a hash table's order would be another one in half of the calls.
+    with_record = {pack(made(300), MAIN, record='{"run": "ü"}') for _ in range(12)}
+    assert len(with_record) == 1
+    raw = gzip.decompress(with_record.pop())
+    assert [*packed.metadata_of(Path("x"), raw)] == ["details", "record"]
 
 
 @pytest.mark.parametrize(("n", "cases"), [(7000, 30), (60_000, 3), (200_000, 3)])
