@@ -58,7 +58,12 @@ class CellPlan:
     @property
     def name(self) -> str:
         """As commands have it."""
-        return f"{self.corpus.source.id} {self.old.id}:{self.new.id}"
+        return f"{self.corpus.source.id} {self.pair}"
+
+    @property
+    def pair(self) -> str:
+        """``OLD:NEW``."""
+        return f"{self.old.id}:{self.new.id}"
 
     @cached_property
     def sizes(self) -> list[int]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 import protocols
@@ -117,11 +118,34 @@ def read_corpus(source: CorpusSource, data: Path | None) -> Corpus:
     Raises:
         BenchError: If its folder is not there, or something in it is damaged.
     """
+    folder = _folder(source, data)
+    with located(f"corpus {source.id}"):
+        return _READERS[source.reader](source, folder)
+
+
+def labelled_texts(
+    source: CorpusSource, data: Path | None
+) -> tuple[tuple[list[str], NDArray[np.str_]], tuple[list[str], NDArray[np.str_]]]:
+    """All texts of a corpus with classes, and their classes: items, then queries.
+
+    Raises:
+        BenchError: As :func:`read_corpus`.
+    """
+    folder = _folder(source, data)
+    with located(f"corpus {source.id}"):
+        sides = [
+            _lines(_one(folder, *names))
+            for names in (("corpus.jsonl", "docs.jsonl"), ("queries.jsonl",))
+        ]
+        items, asked = zip(sides, _labels(folder, *sides), strict=True)
+    return (list(items[0].values()), items[1]), (list(asked[0].values()), asked[1])
+
+
+def _folder(source: CorpusSource, data: Path | None) -> Path:
     folder = Path(source.folder) if data is None else data / source.folder
     if not folder.is_dir():
         raise BenchError(f"corpus {source.id}: {folder} is no folder: --data DIR names another one")
-    with located(f"corpus {source.id}"):
-        return _READERS[source.reader](source, folder)
+    return folder
 
 
 def _text(source: CorpusSource, folder: Path) -> Corpus:
@@ -135,12 +159,17 @@ def _text(source: CorpusSource, folder: Path) -> Corpus:
             if gain > 0 and query in queries and item in items:
                 gains.setdefault(query, {})[item] = float(gain)
         return _corpus(source, items, queries, gains)
+    return _thinned(source, source.thinning, items, queries, _labels(folder, items, queries))
+
+
+def _labels(
+    folder: Path, items: Mapping[str, str], queries: Mapping[str, str]
+) -> list[NDArray[np.str_]]:  # fmt: skip
     ids = [np.array(list(each)) for each in (items, queries)]
-    labels = [
+    return [
         np.array([str(x) for x in read_labels(_one(folder, f"{side}.labels.tsv"), its)])
         for side, its in zip(("docs", "queries"), ids, strict=True)
     ]
-    return _thinned(source, source.thinning, items, queries, labels)
 
 
 def _grocery(source: CorpusSource, folder: Path) -> Corpus:

@@ -41,6 +41,13 @@ class PackedFile(Model):
         return [place.partition(":")[0] for place in self.at]
 
 
+class PublishedNumber(Model):
+    """A number that others publish of the model."""
+
+    value: Annotated[float, Field(ge=0, le=1)]
+    source: str
+
+
 class Embedder(Model):
     """A model that brings texts or images to vectors, as its authors say that it is used."""
 
@@ -74,6 +81,8 @@ class Embedder(Model):
     """Tokens after which a text is cut; 0 for no limit."""
     trained_on: tuple[str, ...] = ()
     """Data that its authors name; a corpus among it is marked."""
+    published: Mapping[str, PublishedNumber] = Field(default_factory=dict)
+    """By corpus, as :mod:`benchmark.pairs.checks` measures it."""
     note: str = ""
 
     @property
