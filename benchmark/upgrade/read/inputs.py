@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -92,8 +93,15 @@ class Inputs:
         return RelevantPairs(len(self.queries), query, rows, gains, counted)
 
 
-def read_inputs(request: UpgradeRequest, cluster: Cluster | None = None) -> Inputs:
+def read_inputs(
+    request: UpgradeRequest, cluster: Cluster | None = None, among: Ints | None = None
+) -> Inputs:
     """Read, check and join everything, with one look at all vectors.
+
+    Args:
+        request: All that was asked for.
+        cluster: Reads parts of the gallery.
+        among: Rows of the gallery whose new vectors count; None: all.
 
     Raises:
         BenchError: If something is missing, damaged or does not fit.
@@ -105,12 +113,14 @@ def read_inputs(request: UpgradeRequest, cluster: Cluster | None = None) -> Inpu
     _require_dims((queries, new), (old_queries, old))
     distance = request.distance or old.metric or "cosine"
     joined = join(new, old)  # the sample's order
-    if len(joined.left) < LEAST:
+    order = np.argsort(joined.right, kind="stable")
+    if among is not None:
+        order = order[np.isin(joined.right[order], among)]
+    if len(order) < LEAST:
         raise BenchError(
             f"{new.name}: expected new vectors of at least {LEAST} items of {old.name}, got "
-            f"{len(joined.left)}"
+            f"{len(order)}"
         )
-    order = np.argsort(joined.right, kind="stable")
     gallery = Gallery(
         old, Rearranged(new, joined.left[order]), joined.right[order], distance, cluster
     )
@@ -147,6 +157,22 @@ def read_inputs(request: UpgradeRequest, cluster: Cluster | None = None) -> Inpu
         rows_of(list(map(str, query_ids)), gallery_ids) if request.queries_are_items else None,
         () if request.slices is None else read_slices(Path(request.slices)), tuple(told),
     )  # fmt: skip
+
+
+def common_rows(requests: Sequence[UpgradeRequest]) -> Ints:
+    """Rows of the gallery that have a vector by each of several new models, ascending."""
+    found = [
+        join(_opened(each, "new_gallery"), _opened(each, "old_gallery")).right for each in requests
+    ]
+    return reduce(np.intersect1d, found)
+
+
+def query_places(request: UpgradeRequest, first: UpgradeRequest) -> Ints:
+    """The row of each query in another request's queries, ``[q]``; -1 where it is not there."""
+    queries, others = _opened(request, "queries"), _opened(first, "queries")
+    joined, out = join(queries, others), np.full(queries.rows, -1)
+    out[joined.left] = joined.right
+    return out
 
 
 def _opened(request: UpgradeRequest, name: str) -> Rows:

@@ -5,7 +5,7 @@ It imports nothing heavy: the command builds its options from it.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, fields
+from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -23,6 +23,7 @@ WANTED = 0.9
 """Share of the upgrade that a strategy must keep."""
 WORTHWHILE = 0.02
 """Least upgrade that is worth any work, as a difference of scores."""
+_SEVERAL = 2
 Tell = Callable[[str], None]
 """Called with what is done next, or, as an :class:`Interim`, with what has been found."""
 File = Path | None
@@ -115,10 +116,14 @@ class UpgradeRequest:
     new_gallery: Annotated[Any, Help(
         "Vectors by the new model: of all items, or of a sample of some thousands.", str | None,
         ("--new-gallery", "--new-sample"),
-    )]
-    queries: Annotated[Any, Help("Queries by the new model.", str | None)]
+    )] = None
+    queries: Annotated[Any, Help("Queries by the new model.", str | None)] = None
     old_queries: Annotated[Any, Help("The same queries by the old model.", str | None)] = None
     _: KW_ONLY
+    models: Annotated[Mapping[str, tuple[Any, Any]] | None, Help(
+        "Several new models in the place of one, each with its vectors of the sample and the "
+        "queries: `NAME=SAMPLE,QUERIES`. Repeatable.", list[str] | None, ("--new",)
+    )] = None  # ids of arrays are the same for all of them
     qrels: Annotated[Any, Help(
         "Relevance judgements in TREC's or BEIR's form; joined by ids.", File
     )] = None  # from Python also query -> item -> gain
@@ -199,6 +204,7 @@ class UpgradeRequest:
     # fmt: on
 
     def __post_init__(self) -> None:
+        self._check_vectors()
         self._check_numbers()
         for name, known in (("distance", Distance), ("engine", Engine)):
             value = getattr(self, name)
@@ -212,6 +218,26 @@ class UpgradeRequest:
                 raise BenchError(f"{name}: expected names of arguments, got {min(others):.60}")
         if self.qrels is not None and self.labels is not None:
             raise BenchError("qrels, labels: expected one of them, got both")
+
+    def _check_vectors(self) -> None:
+        if self.models is None:
+            if self.new_gallery is None or self.queries is None:
+                name = "queries" if self.queries is None else "new_gallery"
+                raise BenchError(f"{name}: expected vectors by the new model, got none")
+            return
+        if self.new_gallery is not None or self.queries is not None:
+            raise BenchError("models: expected them alone, got new_gallery or queries, too")
+        if len(self.models) < _SEVERAL:
+            raise BenchError(f"models: expected two or more, got {len(self.models)}")
+        if self.qrels is None and self.labels is None:
+            raise BenchError(
+                "models: expected qrels or labels: agreement with a model compares no models"
+            )
+
+    def of_model(self, name: str) -> "UpgradeRequest":
+        """The request of one of the models."""
+        new, queries = (self.models or {})[name]
+        return replace(self, models=None, new_gallery=new, queries=queries)
 
     def _check_numbers(self) -> None:
         if not 0 < self.wanted <= 1:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.errors import printable
-from benchmark.upgrade.decide import verdict
+from benchmark.upgrade.decide import models, verdict
 from benchmark.upgrade.read.request import CONSTRAINTS, KEEP, REEMBED
 from benchmark.upgrade.show import sections, tables, wording
 from benchmark.upgrade.show.tables import ordered
@@ -54,7 +54,7 @@ def render(document: Document) -> str:
         d=document, w=wording, more=sections, rows=rows, curves=_curves(document),
         constraints=CONSTRAINTS, tiles=_tiles(document), rule=verdict.rule(),
         parts=tables, histograms=_histograms(document), metric=wording.label(document),
-        heads=list(rows[0]["cells"]),
+        heads=list(rows[0]["cells"]), models_rule=models.RULE,
     ))  # fmt: skip
 
 

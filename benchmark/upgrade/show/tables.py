@@ -17,7 +17,8 @@ def tables(document: Mapping[str, Any], *, every: bool = False) -> list[TextTabl
     """The verdict and the strategies that matter; all strategies and tables, if ``every``."""
     out = [_verdict(document, every=every), _scores(document, every=every)]
     asked = {
-        "slices": slices, "thresholds": thresholds, "compressed": compressed, "index": _index
+        "models": models, "slices": slices, "thresholds": thresholds, "compressed": compressed,
+        "index": _index,
     }  # fmt: skip
     out += [make(document) for name, make in asked.items() if document[name] is not None]
     if not every:
@@ -89,6 +90,34 @@ def _scores(document: Mapping[str, Any], *, every: bool) -> TextTable:
     if others := len(document["strategies"]) - len(lines):
         notes.append(f"{others} strategies more, all metrics, costs and what was left out: --all.")
     return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
+
+
+def models(document: Mapping[str, Any]) -> TextTable:
+    """Several new models, each with what is recommended for it, the best rank first."""
+    found = document["models"]
+    to_taken = {d["of"]: d for d in found["differences"] if d["to"] == found["taken"]}
+    lines = []
+    for each in found["places"]:
+        taken, gaps = each["name"] == found["taken"], (each["to_old"], to_taken.get(each["name"]))
+        score = wording.score(each["score"])
+        lines.append([
+            each["name"], each["strategy"], str(each["rank"]), TextCell(score, best=taken),
+            wording.around(each["score"]), wording.score(each["again"]),
+            *(
+                wording.DASH if gap is None else f"{wording.signed(gap)} ({wording.around(gap)})"
+                for gap in gaps
+            ),
+            wording.hours(each["hours"]), wording.money(each["money"], document),
+            wording.size(each["index_bytes"]),
+        ])  # fmt: skip
+    heads: list[str | TextColumn] = [
+        "rank", wording.label(document), "95 %", REEMBED, "to old (95 %)",
+        f"to {found['taken']} (95 %)", "time", "money", "vectors",
+    ]  # fmt: skip
+    return simple_table(
+        "New models", "models", ("model", "way"), heads, lines,
+        notes=tuple(wording.models(document)), compact=True,
+    )  # fmt: skip
 
 
 def slices(document: Mapping[str, Any]) -> TextTable:

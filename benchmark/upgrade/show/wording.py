@@ -154,9 +154,11 @@ def headline(document: Document) -> str:
         return "Nothing can be done under these constraints"
     title = titled(document, name)
     title = f"{title[0].upper()}{title[1:]}"
+    if document["models"] is not None and name != KEEP:
+        title = f"{document['models']['taken']}: {title[0].lower()}{title[1:]}"
     if verdict["decided"]:
         return title
-    lower = f"{title[0].lower()}{title[1:]}"
+    lower = title if document["models"] is not None else f"{title[0].lower()}{title[1:]}"
     return f"Not decided: {lower} for now" if name == KEEP else f"Likely, but not decided: {lower}"
 
 
@@ -182,6 +184,21 @@ def reasons(document: Document) -> list[str]:
             f"The upgrade: {numbers.number(upgrade['value'], signed=True)} points "
             f"({around(upgrade)}); {100 * document['worthwhile']:g} are worthwhile."
         )
+    if document["models"] is not None:
+        lines += models(document)
+    return lines
+
+
+def models(document: Document) -> list[str]:
+    """The grounds of the ranks of several new models, and which of them cannot be told apart."""
+    found = document["models"]
+    lines = [f"On the {found['queries']:,} queries that all models answer."]
+    if found["left_out"]:
+        lines[0] += f" {found['left_out']:,} of some are left out."
+    if found["tied"]:
+        lines.append(f"{found['taken']} cannot be told from {', '.join(found['tied'])}.")
+    elif len(found["places"]) > 1:
+        lines.append(f"{found['taken']} surely beats the others.")
     return lines
 
 

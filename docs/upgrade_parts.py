@@ -1,0 +1,77 @@
+"""Parts of the guide to ``bench upgrade`` that its own code prints, on the demo's vectors."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmark.report import render
+from benchmark.report.text_table import simple_table
+from benchmark.upgrade.decide.verdict import rule
+
+
+def cutoffs(*thresholds: str) -> list[str]:
+    """Cut-offs that the report on the demo finds in the place of these."""
+    return _of_demo("thresholds", threshold=[float(each) for each in thresholds])
+
+
+def compressed() -> list[str]:
+    """Vectors of the demo in fewer bits."""
+    return _of_demo("compressed", compressed=True)
+
+
+def models() -> list[str]:
+    """The demo's new model beside itself cut to its first half, and to its first eighth."""
+    from benchmark.upgrade.read.demo import demo_arguments
+
+    given = demo_arguments()
+    new, queries = given["new_gallery"], given["queries"]
+    models = {f"numbers-{d}": (new[:, :d], queries[:, :d]) for d in (64, 32, 8)}
+    return _of_demo("models", models=models, new_gallery=None, queries=None)
+
+
+def models_rule() -> list[str]:
+    """The rule of several models."""
+    from benchmark.upgrade.decide.models import RULE
+
+    return [RULE]
+
+
+def _of_demo(name: str, **asked: Any) -> list[str]:
+    """A table of the report on the demo."""
+    import benchmark
+    from benchmark.upgrade.read.demo import demo_arguments
+    from benchmark.upgrade.show import tables
+
+    document = benchmark.upgrade(**demo_arguments() | asked).document
+    return render([getattr(tables, name)(document)], "markdown").splitlines()
+
+
+def verdicts() -> list[str]:
+    """Verdicts on simulated queries, from the figures of ``bench perf verdicts``."""
+    path = Path(__file__).parent / "figures" / "verdicts.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    shares = ("keep", "strategy", "re-embed", "undecided", "wrong", "missed")
+    rows = [
+        (
+            f"{row['queries']:,}", str(row["tried"]), f"{100 * row['upgrade']:g}",
+            "" if row["share"] is None else f"{row['share']:.1f}",
+            *(f"{100 * row[key]:.1f}" for key in shares), str(row["draws"]),
+        )
+        for row in found
+    ]  # fmt: skip
+    heads = ["queries", "tried", "upgrade", "share", "keep old", *shares[1:], "draws"]
+    table = simple_table("", "", heads, (), rows)
+    return [render(table, "markdown").strip()]
+
+
+def upgrade_rule() -> list[str]:
+    """The rule of the verdict."""
+    return [f"{number}. {step}" for number, step in enumerate(rule(), 1)]
+
+
+PARTS: Mapping[str, Callable[..., list[str]]] = {
+    "cutoffs": cutoffs, "compressed": compressed, "models": models, "models-rule": models_rule,
+    "verdicts": verdicts, "rule": upgrade_rule,
+}  # fmt: skip
+"""Name in a comment -> lines of Markdown."""
