@@ -7,7 +7,7 @@ another old model leaves more or less to gain.
 
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from benchmark.metrics.backfill_orders import is_oracle
@@ -130,6 +130,9 @@ def reference(records: Sequence[Record], of: RankCriterion) -> dict[int, float]:
     return found
 
 
+_UNKNOWN = Estimate(None)
+
+
 @dataclass(frozen=True)
 class Effect:
     """The effect of one method on one board, by one metric; intervals only from three models on.
@@ -143,6 +146,7 @@ class Effect:
         average: Average compatibility over all pairs of a chain.
         own: new/new.
         hurts: New/new is below that of the new model alone, beyond the interval.
+        first_day: Share of the upgrade kept on the day of the update, whatever the board ranks by.
     """
 
     models: int
@@ -153,6 +157,7 @@ class Effect:
     average: Estimate
     own: Estimate
     hurts: bool
+    first_day: Estimate = _UNKNOWN
 
     @property
     def enough(self) -> bool:
@@ -174,6 +179,7 @@ def _effect(records: Sequence[Record], of: RankCriterion, own: str) -> Effect:
     metric = of.metric
     curves = [order(record) for record in records] if of.kind == "area" else []
     known = [each for each in curves if each is not None]
+    first = replace(of, kind="cross")
     worst = [_worst(each, metric) for each in known] or [of.value(r) for r in records]
     return Effect(
         models=len({record.seed for record in records}),
@@ -184,6 +190,7 @@ def _effect(records: Sequence[Record], of: RankCriterion, own: str) -> Effect:
         average=_mean([average_compatibility(r, metric) for r in records]),
         own=_mean([record.scores.get(own, {}).get(metric) for record in records]),
         hurts=hurts(records, own, metric),
+        first_day=_mean([first.share(record) for record in records]),
     )
 
 

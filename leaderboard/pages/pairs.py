@@ -27,6 +27,18 @@ def read_pairs(
     return found
 
 
+def real_models(records: Sequence[PairRecord]) -> dict[str, Any]:
+    """The card of the page among the scenarios: kinds of its tabs, and the numbers of models."""
+    kinds = {"text": "text", "image": "photographs"}
+    found = list(dict.fromkeys(record.corpus.modality for record in records))
+    corpora = len({record.corpus.title for record in records})
+    pairs = len({record.name for record in records})
+    return {
+        "kinds": [kinds[each] for each in found],
+        "words": f"{pairs} pairs of real models on {corpora} judged corpora.",
+    }
+
+
 def _plotted(records: Sequence[PairRecord]) -> dict[str, bytes]:
     """Plots by the name of their file."""
     from benchmark.pairs.plot import plot_pairs  # matplotlib takes a second
