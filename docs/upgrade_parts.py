@@ -20,6 +20,16 @@ def compressed() -> list[str]:
     return _of_demo("compressed", compressed=True)
 
 
+def cascade() -> list[str]:
+    """Cascades of the demo by depth."""
+    return _of_demo("cascade", transition=True)
+
+
+def backfilling() -> list[str]:
+    """The demo while items are embedded again."""
+    return _of_demo("backfilling", transition=True)
+
+
 def models() -> list[str]:
     """The demo's new model beside itself cut to its first half, and to its first eighth."""
     from benchmark.upgrade.read.demo import demo_arguments
@@ -72,6 +82,6 @@ def upgrade_rule() -> list[str]:
 
 PARTS: Mapping[str, Callable[..., list[str]]] = {
     "cutoffs": cutoffs, "compressed": compressed, "models": models, "models-rule": models_rule,
-    "verdicts": verdicts, "rule": upgrade_rule,
+    "cascade": cascade, "backfilling": backfilling, "verdicts": verdicts, "rule": upgrade_rule,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""

@@ -279,7 +279,9 @@ def _columns(option: str, words: list[str] | None) -> dict[str, str]:
 
 
 def _check(given: dict[str, Any], demo: bool) -> None:
-    names = INPUTS[:3] if given["models"] is None else INPUTS[:1]
+    names: tuple[str, ...] = INPUTS[:3] if given["models"] is None else INPUTS[:1]
+    if given["pairs_new"] is not None:
+        names = INPUTS[0], INPUTS[2]
     needed = {name: f"--{name.replace('_', '-')}" for name in names}
     there = [name for name in needed if given[name] is not None]
     if demo and there:
@@ -303,7 +305,8 @@ def _read(given: dict[str, Any]) -> list[Path]:
     """Every file that the call names."""
     from benchmark.upgrade.formats import files_read
 
-    vectors = [given[name] for name in INPUTS if given[name] is not None]
+    named = (*INPUTS, "pairs_old", "pairs_new")
+    vectors = [given[name] for name in named if given[name] is not None]
     vectors += [name for files in (given["models"] or {}).values() for name in files]
     files = [given[name] for name in ("qrels", "texts", "reads", "slices")]
     return [

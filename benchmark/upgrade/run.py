@@ -8,14 +8,21 @@ from benchmark.ranking.arrays import Ints
 from benchmark.upgrade.decide.doubts import doubts
 from benchmark.upgrade.decide.models import ModelComparison, compare_models
 from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
-from benchmark.upgrade.fit.maps import chosen_maps
-from benchmark.upgrade.measure.backfill_progress import backfill_progress
+from benchmark.upgrade.fit.maps import FittedMap, chosen_maps
+from benchmark.upgrade.measure.backfill_progress import (
+    BackfillProgress,
+    backfill_progress,
+    mixed_index,
+)
 from benchmark.upgrade.measure.behind_index import behind_index
+from benchmark.upgrade.measure.bridge import Alignment, bridge, refused_strategies
+from benchmark.upgrade.measure.cascade_depth import cascade_depths
 from benchmark.upgrade.measure.compressed import compressed
 from benchmark.upgrade.measure.pairs_curve import PairsCurve, pairs_curve
 from benchmark.upgrade.measure.slices import slices
 from benchmark.upgrade.measure.study import Study, study
 from benchmark.upgrade.measure.thresholds import thresholds
+from benchmark.upgrade.read.apart import read_apart
 from benchmark.upgrade.read.cluster import Cluster
 from benchmark.upgrade.read.health import Remark, look_at
 from benchmark.upgrade.read.inputs import common_rows, query_places, read_inputs
@@ -50,6 +57,8 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
     if settings is not None:
         settings.require()
     cluster = Cluster() if request.engine == "ray" else None
+    if request.gone:
+        return _reported(_bridged(request, cluster, tell), tell, None)
     if request.models is None:
         return _reported(_judged(request, cluster, tell), tell, settings)
     requests = {name: request.of_model(name) for name in request.models}
@@ -83,6 +92,7 @@ class _Judged:
     findings: Sequence[Remark]
     evidence: Evidence
     decision: Decision
+    alignment: Sequence[Alignment] | None = None
 
 
 def _judged(
@@ -103,19 +113,43 @@ def _judged(
     return _Judged(result, findings, evidence, decision)
 
 
+def _bridged(request: UpgradeRequest, cluster: Cluster | None, tell: Tell) -> _Judged:
+    """Measure what maps of other texts do, and decide among those across spaces that align."""
+    tell("reading")
+    apart = read_apart(request, cluster)
+    findings = look_at(apart.inputs)
+    result, alignment = bridge(apart, chosen_maps(request.maps), tell)
+    refused = refused_strategies(result, alignment)
+    result.first.plan.left_out.update(refused)
+    told = (*doubts(result), *result.inputs.told)
+    result = replace(result, inputs=replace(result.inputs, told=told))
+    evidence = Evidence.of(result.outcomes, result.metric, result.groups, request.worthwhile / 100)
+    taken = {name: o for name, o in result.outcomes.items() if name not in refused}
+    decision = decide(replace(evidence, outcomes=taken), request.constraints, request.wanted)
+    return _Judged(result, findings, evidence, decision, alignment)
+
+
 def _reported(
     judged: _Judged, tell: Tell, settings: Settings | None, models: ModelComparison | None = None
 ) -> UpgradeReport:
     """Measure the sections that are asked for, and write the report."""
     result, decision = judged.study, judged.decision
     request = result.inputs.request
-    best, can_backfill = result.first.best, request.sources and request.index
+    best = result.first.best
+    can_backfill = request.constraints.sources and request.index
     # Section of the document -> is it asked for, what is said meanwhile, and what makes it.
     wanted: dict[str, tuple[object, str, Callable[[], Any]]] = {
-        "pairs": (result.first.maps, "fitting on fewer pairs", lambda: _pairs(result, decision)),
+        "pairs": (
+            result.first.maps and not request.gone, "fitting on fewer pairs",
+            lambda: _pairs(result, decision),
+        ),
         "backfilling": (
-            best and can_backfill, "backfilling",
-            lambda: None if best is None else backfill_progress(result, best),
+            can_backfill and (best or request.transition), "backfilling",
+            lambda: _backfilling(result, best),
+        ),
+        "cascade": (
+            request.transition and request.sources, "rescoring deeper lists",
+            lambda: cascade_depths(result, tell),
         ),
         "index": (
             settings, "building indexes",
@@ -134,10 +168,16 @@ def _reported(
         if asked:
             tell(said)
             sections[name] = make()
-    sections["models"] = models
+    sections |= {"models": models, "alignment": judged.alignment}
     document = make_document(result, judged.evidence, decision, judged.findings, sections)
     fit = None if decision.name is None else result.outcomes[decision.name].strategy.fitted
     return UpgradeReport(document, None if fit is None else fit.conversion)
+
+
+def _backfilling(result: Study, best: FittedMap | None) -> list[BackfillProgress]:
+    """After a conversion by the best map; and of a mixed index, where that is asked for."""
+    found = [] if best is None else backfill_progress(result, best)
+    return [*found, *(mixed_index(result) if result.inputs.request.transition else [])]
 
 
 def _pairs(result: Study, decision: Decision) -> PairsCurve:

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from benchmark.upgrade.fit.maps import chosen_maps, fit_all, map_labels
-from benchmark.upgrade.measure.study import _closest
+from benchmark.upgrade.measure.study import closest
 from benchmark.upgrade.read.gallery import EmbeddedSample, GalleryBlock
 from benchmark.upgrade.search.strategies import map_list
 
@@ -49,7 +49,7 @@ def test_the_rest_of_the_time_is_told_while_a_map_is_trained():
     assert shown and all(re.search(r": \d+ %, about [\d.]+ min left$", line) for line in shown)
 
 
-def test_the_closest_map_is_one_to_the_new_space():
+def test_theclosest_map_is_one_to_the_new_space():
     """Cosines to anchors are no new vectors, whatever their size."""
 
     fits, refused = fit_all(
@@ -63,8 +63,8 @@ def test_the_closest_map_is_one_to_the_new_space():
     assert [each.to_new for each in fits] == [False, True, True, False]
     held = np.arange(120) % 2 == 0
     items = EmbeddedSample(np.arange(120), *vectors(), ~held, held)
-    assert _closest(fits, items).label == "linear"
-    assert _closest(fits[:1], items) is None
+    assert closest(fits, items).label == "linear"
+    assert closest(fits[:1], items) is None
 
 
 def test_each_sample_converts_the_gallery_by_its_own_map():
