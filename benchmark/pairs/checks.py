@@ -14,11 +14,8 @@ from pydantic import TypeAdapter
 from benchmark.config.files import read_bytes, write_json
 from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
-from benchmark.pairs.cells import CellVectors, measured_in_old
 from benchmark.pairs.corpora import CorpusSource, labelled_texts, load_source, read_corpus
 from benchmark.pairs.embedders import Embedder
-from benchmark.pairs.runners import embed_texts
-from benchmark.pairs.vectors import embedded
 
 FILE = "checks.json"
 DRAWS, EACH = 10, 8
@@ -77,6 +74,9 @@ def check(embedder: Embedder, corpus: str, data: Path | None, tell: Tell) -> Che
 
 
 def _retrieval(embedder: Embedder, source: CorpusSource, data: Path | None, tell: Tell) -> float:
+    from benchmark.pairs.cells import CellVectors, measured_in_old
+    from benchmark.pairs.vectors import embedded
+
     corpus = read_corpus(source, data)
     its = embedded(embedder, corpus, tell)
     return measured_in_old(CellVectors.of(corpus, its, its), its.queries)
@@ -86,6 +86,8 @@ def _classification(
     embedder: Embedder, source: CorpusSource, data: Path | None, tell: Tell
 ) -> float:  # fmt: skip
     from sklearn.linear_model import LogisticRegression
+
+    from benchmark.pairs.runners import embed_texts
 
     (texts, labels), (asked, true) = labelled_texts(source, data)
     rng = np.random.default_rng(0)

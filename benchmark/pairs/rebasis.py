@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -23,13 +24,14 @@ from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
 from benchmark.pairs import rebasis_probe
 from benchmark.pairs.analysis import SIZE, decision, regret
-from benchmark.pairs.board import CellPlan
-from benchmark.pairs.cells import CellVectors, measured_in_old
 from benchmark.pairs.records import PairRecord, ReportRow
-from benchmark.pairs.vectors import embedded
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.read.request import INPUTS, KEEP, REEMBED
+
+if TYPE_CHECKING:
+    from benchmark.pairs.board import CellPlan
+    from benchmark.pairs.cells import CellVectors
 
 FILE = "rebasis.json"
 BRIDGE = "bridge"
@@ -84,12 +86,15 @@ def report_of(record: PairRecord) -> ReportRow:
     return max((r for r in record.reports if r.draw == 0 and r.size <= SIZE), key=lambda r: r.size)
 
 
-def run_probe(python: Path, cell: CellPlan, report: ReportRow, maps: str) -> Probe:
+def run_probe(python: Path, cell: "CellPlan", report: ReportRow, maps: str) -> Probe:
     """Run it on what a report has seen, then ``bench upgrade`` on the same vectors.
 
     Raises:
         BenchError: If that Python has no such package, or one of the tools fails.
     """
+    from benchmark.pairs.cells import CellVectors, measured_in_old
+    from benchmark.pairs.vectors import embedded
+
     old, new = (embedded(e, cell.corpus) for e in (cell.old, cell.new))
     problem = CellVectors.of(cell.corpus, old, new, cell.seed)
     others = problem.halves(report.draw)[1]
@@ -110,7 +115,7 @@ def run_probe(python: Path, cell: CellPlan, report: ReportRow, maps: str) -> Pro
     )  # fmt: skip
 
 
-def _write(problem: CellVectors, report: ReportRow, folder: Path) -> None:
+def _write(problem: "CellVectors", report: ReportRow, folder: Path) -> None:
     """The same vectors and judgements for both tools."""
     rows, (mine, others) = problem.sample(report.size, report.draw), problem.halves(report.draw)
     sides = {
