@@ -260,3 +260,9 @@ def test_damaged_tables_of_lance(tmp_path):
             source = open_vectors(tmp_path / "a")
             _, _ = source.ids, source.read()
         assert "\n" not in str(caught.value)
+    data.write_bytes(whole)
+    manifest = next((tmp_path / "a" / "docs.lance" / "_versions").iterdir())
+    manifest.write_bytes(b"\xff\xff\xff\xff" + manifest.read_bytes()[4:])  # its library panics
+    with pytest.raises(BenchError, match="expected") as caught:
+        open_vectors(tmp_path / "a")
+    assert "\n" not in str(caught.value)
