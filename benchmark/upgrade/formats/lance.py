@@ -1,6 +1,8 @@
 """Vectors as columns of Lance data sets, LanceDB's tables among them."""
 
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,19 @@ from benchmark.upgrade.formats.columns import ColumnsSource, Group
 from benchmark.upgrade.formats.source import Shape
 
 ENDING = ".lance"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what the library prints where it panics off the terminal: the error says it, too."""
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
 
 
 class LanceSource(ColumnsSource):
@@ -38,8 +53,9 @@ class LanceSource(ColumnsSource):
         return (layout.rows, layout.dim), layout.dtype
 
     def _about(self, path: Path) -> tuple[int, Any]:
-        table = lance.dataset(str(path))
-        return table.count_rows(), table.schema
+        with _quiet():
+            table = lance.dataset(str(path))
+            return table.count_rows(), table.schema
 
     def _groups(self, path: Path, column: str, size: int) -> Iterator[Group]:
         table = lance.dataset(str(path))
