@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from benchmark.upgrade.formats.columns import ColumnsSource, Group
 from benchmark.upgrade.formats.source import Shape
 
 ENDING = ".lance"
+_AHEAD = 2**14
+"""Rows of a scan."""
 
 
 @contextmanager
@@ -59,8 +62,15 @@ class LanceSource(ColumnsSource):
 
     def _groups(self, path: Path, column: str, size: int) -> Iterator[Group]:
         table = lance.dataset(str(path))
-        batches = table.to_batches(columns=[column], batch_size=size, scan_in_order=True)
-        for batch in batches:
-            values = batch.column(0)
-            slices = [values[a : a + size] for a in range(0, len(values), size)]
-            yield len(values), lambda _, slices=slices: iter(slices)  # type: ignore[misc]
+        rows = table.count_rows()
+        for first in range(0, rows, _AHEAD):
+            yield min(_AHEAD, rows - first), partial(_scan, table, column, size, first)
+
+
+def _scan(table: Any, column: str, size: int, first: int, _: int) -> Iterator[Any]:
+    """A column of some rows; a scan of all of them is read ahead, whatever its options say."""
+    for batch in table.to_batches(
+        columns=[column], batch_size=size, scan_in_order=True, offset=first, limit=_AHEAD
+    ):
+        values = batch.column(0)
+        yield from (values[a : a + size] for a in range(0, len(values), size))

@@ -5,11 +5,12 @@ A sample is a store with one of its files harmed; ``words`` has the name that th
 
 from __future__ import annotations
 
-import io
 import json
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -84,14 +85,25 @@ def _lance() -> dict[str, bytes]:
 
 
 def _vdf() -> dict[str, bytes]:
-    out = io.BytesIO()
-    flat = pa.FixedSizeListArray.from_arrays(pa.array(ROWS.reshape(-1)), DIM)
-    pq.write_table(pa.table({"id": IDS, "vector": flat}), out)
+    with tempfile.TemporaryDirectory() as name:
+        write_vdf(Path(name), ROWS, IDS)
+        names = ("VDF_META.json", "docs/1.parquet")
+        return {f"vdf/{each}": Path(name, each).read_bytes() for each in names}
+
+
+def write_vdf(folder: Path, rows: np.ndarray, ids: Any, **changes: Any) -> Path:
+    """A folder as vector-io writes it, with other facts of its index."""
+    (folder / "docs").mkdir(parents=True)
+    dim = rows.shape[1]
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), dim)
+    table = pa.table({"id": ids, "vector": flat})
+    pq.write_table(table, folder / "docs" / "1.parquet", row_group_size=2000)
     about = {
-        "namespace": "", "index_name": "docs", "total_vector_count": 12, "data_path": "docs",
-        "exported_vector_count": 12, "dimensions": DIM, "model_name": "m",
-        "vector_columns": ["vector"], "metric": "Cosine",
+        "namespace": "", "index_name": "docs", "total_vector_count": len(rows),
+        "data_path": "docs", "exported_vector_count": len(rows), "dimensions": dim,
+        "model_name": "all-MiniLM-L6-v2", "vector_columns": ["vector"], "metric": "Dot", **changes,
     }  # fmt: skip
     meta = {"version": "0.0.6", "file_structure": [], "author": "x", "exported_from": "qdrant",
             "indexes": {"docs": [about]}, "exported_at": "now", "id_column": "id"}  # fmt: skip
-    return {"vdf/VDF_META.json": json.dumps(meta).encode(), "vdf/docs/1.parquet": out.getvalue()}
+    (folder / "VDF_META.json").write_text(json.dumps(meta))
+    return folder
