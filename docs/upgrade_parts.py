@@ -30,6 +30,15 @@ def backfilling() -> list[str]:
     return _of_demo("backfilling", transition=True)
 
 
+def gone() -> list[str]:
+    """Reports without new vectors of items beside the truth, from ``bench pairs gone``."""
+    from benchmark.pairs.gone import gone_table
+
+    path = Path(__file__).parent / "figures" / "sources-gone.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return render([gone_table(found)], "markdown").splitlines()
+
+
 def models() -> list[str]:
     """The demo's new model beside itself cut to its first half, and to its first eighth."""
     from benchmark.upgrade.read.demo import demo_arguments
@@ -82,6 +91,7 @@ def upgrade_rule() -> list[str]:
 
 PARTS: Mapping[str, Callable[..., list[str]]] = {
     "cutoffs": cutoffs, "compressed": compressed, "models": models, "models-rule": models_rule,
-    "cascade": cascade, "backfilling": backfilling, "verdicts": verdicts, "rule": upgrade_rule,
+    "cascade": cascade, "backfilling": backfilling, "gone": gone, "verdicts": verdicts,
+    "rule": upgrade_rule,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""

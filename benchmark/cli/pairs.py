@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -181,6 +181,54 @@ def check(
     print_tables([tables.checks_table(found)], form)
     if any(abs(each.here - each.published) > checks.NEAR for each in found):
         raise typer.Exit(1)
+
+
+@app.command(
+    epilog="Examples: `bench pairs gone --data DIR` · `bench pairs gone --data DIR --pairs "
+    "minilm-l6:bge-small --unpaired --json gone.json`"
+)
+def gone(
+    pairs: Pairs = "", corpora: Corpora = "", data: Data = None, board: BoardFile = None,
+    unpaired: Annotated[
+        bool, Option("--unpaired", help="Without any pair, too: minutes a cell.")
+    ] = False,
+    as_json: Annotated[
+        Path | None, Option("--json", help="File of all rows; those in it are not measured again.")
+    ] = None,
+    form: options.Form = "terminal",
+) -> None:  # fmt: skip
+    """Hold reports without new vectors of items against the truth, on vectors in the cache."""
+    import json
+
+    from rich.console import Console
+
+    from benchmark.config.files import require_file_place, write_json
+    from benchmark.pairs.gone import cells, gone_table, measure
+    from benchmark.records.provenance import code_version
+
+    plans = _cells(board, pairs, corpora, data, _FOLDER)[1]
+    found = [
+        each for paired in (True, False)[: 1 + unpaired] for each in cells(plans, paired=paired)
+    ]
+    rows: list[dict[str, Any]] = []
+    if as_json is not None:
+        require_file_place(as_json, "--json")
+        rows = json.loads(as_json.read_text())["rows"] if as_json.is_file() else []
+    done = {(r["corpus"], r["old"], r["new"], r["paired"]) for r in rows}
+    left = [
+        c for c in found
+        if (c.plan.corpus.source.id, c.plan.old.id, c.plan.new.id, c.paired) not in done
+    ]  # fmt: skip
+    with Console(stderr=True).status("") as status:
+        for row in measure(left, status.update):
+            rows.append(row)
+            if as_json is not None:
+                write_json(as_json, {"code": code_version().model_dump(), "rows": rows})
+    if not rows:
+        raise BenchError(
+            "pairs: no cell has its vectors, and those of another corpus, in the cache"
+        )
+    print_tables([gone_table(rows)], form)
 
 
 @app.command(epilog="Example: `pip install --no-deps $(bench pairs packages)`")

@@ -64,8 +64,8 @@ def assumed(document: Document) -> str:
 
 
 ALIGNMENT = (
-    "A map of new vectors must find the old vector of the same text among others, in half of the "
-    "cases at least; without any pair most attempts must end in the same map."
+    "A map of new vectors must find the old vector of the same text among others: of half of the "
+    "queries, or of 90 % of held-out pairs; without any pair most attempts must end in one map."
 )
 
 

@@ -254,7 +254,7 @@ def costs(document: Document) -> list[str]:
 
 
 def meanwhile(progress: Mapping[str, Any]) -> str:
-    """The way that items are found while others are embedded: a conversion or a mixed index."""
+    """The way to find items while others are embedded again: a conversion, or a mixed index."""
     start = str(progress["start"])
     return f"mixed, {start}" if start in MIXED else f"after {start}"
 
