@@ -203,21 +203,20 @@ def gone(
     from rich.console import Console
 
     from benchmark.config.files import require_file_place, write_json
-    from benchmark.pairs.gone import cells, gone_table, measure
+    from benchmark.pairs.gone import BASES, cells, gone_table, measure
     from benchmark.records.provenance import code_version
 
     plans = _cells(board, pairs, corpora, data, _FOLDER)[1]
-    found = [
-        each for paired in (True, False)[: 1 + unpaired] for each in cells(plans, paired=paired)
-    ]
+    bases = BASES if unpaired else BASES[:1]
+    found = [each for basis in bases for each in cells(plans, basis)]
     rows: list[dict[str, Any]] = []
     if as_json is not None:
         require_file_place(as_json, "--json")
         rows = json.loads(as_json.read_text())["rows"] if as_json.is_file() else []
-    done = {(r["corpus"], r["old"], r["new"], r["paired"]) for r in rows}
+    done = {(r["corpus"], r["old"], r["new"], r["basis"]) for r in rows}
     left = [
         c for c in found
-        if (c.plan.corpus.source.id, c.plan.old.id, c.plan.new.id, c.paired) not in done
+        if (c.plan.corpus.source.id, c.plan.old.id, c.plan.new.id, c.basis) not in done
     ]  # fmt: skip
     with Console(stderr=True).status("") as status:
         for row in measure(left, status.update):

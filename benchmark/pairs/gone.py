@@ -1,7 +1,8 @@
 """Items that are gone, beside the truth: maps of other corpora's texts on a corpus of the board.
 
 A report has the stored vectors, one half of the queries with their judgements, and vectors of all
-other corpora of the board: of the same texts by both models, or by the new model alone. What it
+other corpora of the board: of the same texts by both models, or by the new model alone; or of one
+half of the corpus itself by the new model, and it is not known which. What it
 says of the alignment, and what it takes, is held against the other half of the queries and against
 the corpus embedded again, which it does not know.
 """
@@ -35,6 +36,10 @@ from benchmark.upgrade.read.request import KEEP, REEMBED, UpgradeRequest
 from benchmark.upgrade.search.lists import ResultList
 from benchmark.upgrade.search.strategies import StrategyPlan
 
+BASES = PAIRS, OTHERS, OWN = (
+    "pairs of other corpora", "other corpora, no pair", "half of its own, no pair"
+)  # fmt: skip
+"""Texts that maps are fitted on."""
 MAPS = ("procrustes:query", "linear:query")
 """Of pairs; the index stays."""
 _LEAST = {"by_queries": FOUND["queries"], "by_pairs": FOUND["pairs"], "agree": MOST}
@@ -48,13 +53,13 @@ class GoneCell:
 
     plan: CellPlan
     others: Sequence[CellPlan]
-    paired: bool
+    basis: str
 
 
-def cells(plans: Sequence[CellPlan], *, paired: bool) -> list[GoneCell]:
+def cells(plans: Sequence[CellPlan], basis: str) -> list[GoneCell]:
     """Every cell whose vectors are in the cache, with those of the same models on other corpora.
 
-    Without pairs those whose models give vectors of one size.
+    Without pairs those whose models give vectors of one size. ``basis`` is one of :data:`BASES`.
     """
     there = [
         each for each in plans
@@ -67,8 +72,8 @@ def cells(plans: Sequence[CellPlan], *, paired: bool) -> list[GoneCell]:
             if (o.old.id, o.new.id) == (each.old.id, each.new.id)
             and o.corpus.source.id != each.corpus.source.id
         ]  # fmt: skip
-        if others and (paired or each.old.dim == each.new.dim):
-            found.append(GoneCell(each, others, paired))
+        if others and (basis == PAIRS or each.old.dim == each.new.dim):
+            found.append(GoneCell(each, others, basis))
     return found
 
 
@@ -78,13 +83,13 @@ def measure(
     """A row for each map of each cell.
 
     Yields:
-        ``corpus``, ``old``, ``new``, ``paired``, ``map``; what the report says of it
+        ``corpus``, ``old``, ``new``, ``basis``, ``map``; what the report says of it
         (``by_queries`` and ``by_pairs``: shares of texts whose own vector it finds, ``agree``:
         attempts without pairs); ``taken`` by the verdict; scores on the queries that the report
         has not seen: ``keep``, ``bridge``, ``again``.
     """
     for each in found:
-        tell(f"{each.plan.name}, {'pairs' if each.paired else 'no pair'} of other corpora")
+        tell(f"{each.plan.name}, {each.basis}")
         yield from _rows(each)
 
 
@@ -93,11 +98,15 @@ def _rows(cell: GoneCell) -> Iterator[dict[str, Any]]:
     old, new = (embedded(e, plan.corpus) for e in (plan.old, plan.new))
     problem = CellVectors.of(plan.corpus, old, new, plan.seed)
     mine, unseen = problem.halves(0)
-    sides = [
+    texts = [
         np.concatenate([embedded(e, o.corpus).items for o in cell.others])
         for e in (plan.old, plan.new)
     ]
-    apart = read_apart(_request(problem, mine, sides, paired=cell.paired))
+    if cell.basis == OWN:
+        some = np.random.default_rng(problem.seed).permutation(problem.n)[: problem.n // 2]
+        texts[1] = new.items[some]
+    request = _request(problem, mine, texts[1], texts[0] if cell.basis == PAIRS else None)
+    apart = read_apart(request)
     study, alignments = bridge(apart, MAPS)
     refused = refused_strategies(study, alignments)
     evidence = Evidence.of(study.outcomes, METRIC, study.groups)
@@ -110,7 +119,7 @@ def _rows(cell: GoneCell) -> Iterator[dict[str, Any]]:
         told = alignment_of(blind, fit, its.agree)
         yield {
             "corpus": plan.corpus.source.id, "old": plan.old.id, "new": plan.new.id,
-            "paired": cell.paired, "map": fit.label, "by_queries": _found(its),
+            "basis": cell.basis, "map": fit.label, "by_queries": _found(its),
             "by_pairs": _found(told), "agree": its.agree, "taken": decision.name,
             **{"keep": scores[KEEP], "bridge": scores[fit.label], "again": scores[REEMBED]},
         }  # fmt: skip
@@ -121,14 +130,14 @@ def _found(its: Alignment) -> float | None:
 
 
 def _request(
-    problem: CellVectors, queries: Ints, sides: Sequence[Floats], *, paired: bool
+    problem: CellVectors, queries: Ints, pairs_new: Floats, pairs_old: Floats | None
 ) -> UpgradeRequest:
     asked = np.array(problem.corpus.query_ids)[queries]
     ids = {"old_gallery": np.array(problem.corpus.item_ids), "queries": asked,
            "old_queries": asked}  # fmt: skip
     return UpgradeRequest(
         problem.old.items, None, problem.new.queries[queries], problem.old.queries[queries],
-        pairs_old=sides[0] if paired else None, pairs_new=sides[1],
+        pairs_old=pairs_old, pairs_new=pairs_new,
         qrels={name: problem.corpus.gains[name] for name in asked.tolist()}, ids=ids,
     )  # fmt: skip
 
@@ -155,13 +164,12 @@ def _truth(
 def gone_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
     """Alignments that reports tell, beside the truth, and the gain of following them."""
     lines = []
-    for paired, by in ((True, "by_queries"), (True, "by_pairs"), (False, "by_queries"),
-                       (False, "agree")):  # fmt: skip
-        its = [r for r in rows if r["paired"] == paired and r[by] is not None]
+    for basis, by in ((b, by) for b in BASES for by in _LEAST):
+        its = [r for r in rows if r["basis"] == basis and r[by] is not None]
         for aligned in (True, False):
             some = [r for r in its if (r[by] >= _LEAST[by]) == aligned]
             if some:
-                lines.append(_line(some, by, "yes" if aligned else "no", paired=paired))
+                lines.append(_line(some, by, "yes" if aligned else "no"))
     heads = ("maps", "of use", "old model", "map", "re-embedded", "better than old", "taken, gain")
     notes = (
         f"Means of nDCG@10 on queries that the report has not seen. Of use: maps that keep "
@@ -174,7 +182,7 @@ def gone_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
     )  # fmt: skip
 
 
-def _line(some: Sequence[Mapping[str, Any]], by: str, said: str, *, paired: bool) -> list[str]:
+def _line(some: Sequence[Mapping[str, Any]], by: str, said: str) -> list[str]:
     use = np.mean([r["bridge"] >= USEFUL * r["again"] for r in some])
     keep, bridge_, again = (
         number(float(np.mean([r[k] for r in some]))) for k in ("keep", "bridge", "again")
@@ -184,6 +192,6 @@ def _line(some: Sequence[Mapping[str, Any]], by: str, said: str, *, paired: bool
     gain = f"{len(taken)}, {number(float(np.mean(taken)), signed=True)}" if taken else DASH
     words = {"by_queries": "queries", "by_pairs": "held-out pairs", "agree": "attempts"}[by]
     return [
-        "pairs" if paired else "no pair", words, said, str(len(some)), f"{100 * use:.0f} %", keep,
+        some[0]["basis"], words, said, str(len(some)), f"{100 * use:.0f} %", keep,
         bridge_, again, f"{100 * better:.0f} %", gain,
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from benchmark.pairs.board import CellPlan
 from benchmark.pairs.cells import CellVectors
 from benchmark.pairs.corpora import Corpus, CorpusSource
 from benchmark.pairs.embedders import load_embedder
-from benchmark.pairs.gone import cells, gone_table, measure
+from benchmark.pairs.gone import OTHERS, OWN, PAIRS, cells, gone_table, measure
 from benchmark.pairs.vectors import Vectors, place_of
 
 
@@ -51,7 +51,7 @@ def plans(tmp_path, monkeypatch):
 
 def test_rows_beside_the_truth(plans):
     made, found = plans
-    todo = cells(found, paired=True)
+    todo = cells(found, PAIRS)
     assert [each.plan.corpus.source.id for each in todo] == ["one", "two"]
     assert [o.corpus.source.id for o in todo[0].others] == ["two"]
     rows = list(measure(todo))
@@ -69,11 +69,11 @@ def test_rows_beside_the_truth(plans):
         assert row["bridge"] == pytest.approx(turned, abs=0.03)
         assert row["by_queries"] > 0.8 and row["by_pairs"] > 0.8 and row["agree"] is None
     table = gone_table(rows)
-    assert [line.labels[0].text for line in table.rows] == ["pairs"] * len(table.rows)
+    assert [line.labels[0].text for line in table.rows] == [PAIRS] * len(table.rows)
 
 
 def test_other_sizes_need_pairs(plans):
     _, found = plans
     wide = [replace(each, new=load_embedder("mpnet-base")) for each in found]
-    assert cells(wide, paired=True) == cells(wide, paired=False) == []  # nothing in the cache
-    assert len(cells(found, paired=False)) == 2
+    assert cells(wide, PAIRS) == cells(wide, OWN) == []  # nothing in the cache
+    assert len(cells(found, OTHERS)) == 2
