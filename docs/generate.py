@@ -441,6 +441,18 @@ def _commands() -> Iterable[str]:
     return commands()
 
 
+def _batch() -> list[str]:
+    from adding import batch_rows
+
+    return _table("in a loss|what it holds", *batch_rows())
+
+
+def _first_run() -> list[str]:
+    from adding import first_run_lines
+
+    return first_run_lines()
+
+
 def _upgrade_rule() -> list[str]:
     return [f"{number}. {step}" for number, step in enumerate(rule(), 1)]
 
@@ -453,7 +465,7 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "compressed": _compressed, "verdicts": _verdicts, "sweep": _sweep, "both": _both,
     "bounds": _bounds,
     "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
-    "commands": _commands, "shares": _shares,
+    "commands": _commands, "shares": _shares, "batch": _batch, "first-run": _first_run,
     "study": _study, "core-tracks": _core_tracks,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""
