@@ -5,7 +5,6 @@ import pytest
 from benchmark import BenchError, run
 from benchmark.harness.checking import method
 from benchmark.harness.checking.method import check_method
-from benchmark.harness.execution import Reporter
 from benchmark.harness.execution import Compute
 from benchmark.records.files import read_records
 
