@@ -97,6 +97,7 @@ pairs: $(STAMP)  ## The board of real models: goes on where it stopped.
 tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
 	test ! -d results/studies/lengths/changed || $(BIN)/bench lengths results results/studies/lengths -p open-class -t cifar100-open,glyphs --seeds 0 --metrics cmc_at_1 --out runs/figures
 	cp runs/figures/lengths-*.png results/figures/ 2>/dev/null || true
+	$(BIN)/python docs/times.py
 	$(BIN)/python docs/generate.py README.md docs/*.md results/*.md results/studies/README.md
 	$(BIN)/bench plot results --out runs/figures -p extended-class -t cifar100-small -m independent,bct,fct,mixbct --seeds 0-2 --metrics map
 	cp runs/figures/extended-class-cifar100-small-tradeoff-map.png results/figures/

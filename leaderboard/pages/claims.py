@@ -88,7 +88,7 @@ class ToldPaper:
 
 @dataclass(frozen=True)
 class Told:
-    """What pages tell of claims: by status, by paper, by method."""
+    """Claims as pages tell them: by status, by paper, by method."""
 
     lists: tuple[ToldClaims, ...] = ()
     papers: tuple[ToldPaper, ...] = ()
