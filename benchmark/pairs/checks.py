@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter
 
+from benchmark.config.embedders import Embedder
 from benchmark.config.files import read_bytes, write_json
 from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
 from benchmark.pairs.corpora import CorpusSource, labelled_texts, load_source, read_corpus
-from benchmark.pairs.embedders import Embedder
 
 FILE = "checks.json"
 DRAWS, EACH = 10, 8

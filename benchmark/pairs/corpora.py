@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 import protocols
+from benchmark.config.embedders import Embedder, Modality
 from benchmark.config.files import file_digest, read_bytes
 from benchmark.config.places import real
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, located, unknown
-from benchmark.pairs.embedders import Embedder, Modality
 from benchmark.ranking.arrays import Ints
 from benchmark.upgrade.read.text_files import read_labels, read_qrels
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from benchmark.config.embedders import every_embedder
 from benchmark.pairs import analysis
 from benchmark.pairs.analysis import LINEAR, ROTATION, Held
 from benchmark.pairs.checks import Check
 from benchmark.pairs.columns import SIZES
-from benchmark.pairs.embedders import every_embedder
 from benchmark.pairs.records import PairRecord
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, simple_table

@@ -14,10 +14,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 import protocols
-from benchmark.config.files import sha256_of
+from benchmark.config.files import default_store, sha256_of
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, unknown
-from benchmark.harness.store import default_store
 
 FOLDER = Path(protocols.__file__).parent / "embedders"
 EXTRA = "embedders"
