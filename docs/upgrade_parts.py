@@ -1,13 +1,17 @@
 """Parts of the guide to ``bench upgrade`` that its own code prints, on the demo's vectors."""
 
 import json
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import benchmark
 from benchmark.report import render
 from benchmark.report.text_table import simple_table
 from benchmark.upgrade.decide.verdict import rule
+from benchmark.upgrade.read.demo import demo_arguments
+from benchmark.upgrade.show import tables
 
 
 def cutoffs(*thresholds: str) -> list[str]:
@@ -30,6 +34,41 @@ def backfilling() -> list[str]:
     return _of_demo("backfilling", transition=True)
 
 
+def slices() -> list[str]:
+    """Two tenants of the demo's queries: those of an even class, and of an odd one."""
+    given = demo_arguments()
+    names = ("even classes", "odd classes")
+    lines = zip(given["ids"]["queries"], given["labels"][0], strict=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "slices.tsv"
+        path.write_text("".join(f"{key}\t{names[label % 2]}\n" for key, label in lines))
+        return _of_demo("slices", slices=path)
+
+
+def verdict(items: str) -> list[str]:
+    """What to do about the demo, of so many items."""
+    return _of_demo("verdict", items=int(items))
+
+
+def unwritten() -> list[str]:
+    """What to do about the demo where the index stays as it is."""
+    return _of_demo("verdict", index=False)
+
+
+def alignment() -> list[str]:
+    """The demo without new vectors of the items that queries look for, as if they were gone."""
+    given = demo_arguments()
+    new_ids, new = given["ids"].pop("new_gallery"), given.pop("new_gallery")
+    stored = {key: k for k, key in enumerate(given["ids"]["old_gallery"].tolist())}
+    asked = set(given["labels"][0].tolist())
+    classes = given["labels"][1]
+    rows = [k for k, key in enumerate(new_ids.tolist()) if classes[stored[key]] not in asked]
+    old = given["old_gallery"][[stored[key] for key in new_ids[rows].tolist()]]
+    return _of_demo(
+        "alignment", new_gallery=None, ids=given["ids"], pairs_new=new[rows], pairs_old=old
+    )
+
+
 def gone() -> list[str]:
     """Reports without new vectors of items beside the truth, from ``bench pairs gone``."""
     from benchmark.pairs.gone import gone_table
@@ -41,8 +80,6 @@ def gone() -> list[str]:
 
 def models() -> list[str]:
     """The demo's new model beside itself cut to its first half, and to its first eighth."""
-    from benchmark.upgrade.read.demo import demo_arguments
-
     given = demo_arguments()
     new, queries = given["new_gallery"], given["queries"]
     models = {f"numbers-{d}": (new[:, :d], queries[:, :d]) for d in (64, 32, 8)}
@@ -58,10 +95,6 @@ def models_rule() -> list[str]:
 
 def _of_demo(name: str, **asked: Any) -> list[str]:
     """A table of the report on the demo."""
-    import benchmark
-    from benchmark.upgrade.read.demo import demo_arguments
-    from benchmark.upgrade.show import tables
-
     document = benchmark.upgrade(**demo_arguments() | asked).document
     return render([getattr(tables, name)(document)], "markdown").splitlines()
 
@@ -92,6 +125,7 @@ def upgrade_rule() -> list[str]:
 PARTS: Mapping[str, Callable[..., list[str]]] = {
     "cutoffs": cutoffs, "compressed": compressed, "models": models, "models-rule": models_rule,
     "cascade": cascade, "backfilling": backfilling, "gone": gone, "verdicts": verdicts,
+    "slices": slices, "verdict": verdict, "unwritten": unwritten, "alignment": alignment,
     "rule": upgrade_rule,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""

@@ -36,8 +36,8 @@ from benchmark.upgrade.read.request import KEEP, REEMBED, UpgradeRequest
 from benchmark.upgrade.search.lists import ResultList
 from benchmark.upgrade.search.strategies import StrategyPlan
 
-BASES = PAIRS, OTHERS, OWN = (
-    "pairs of other corpora", "other corpora, no pair", "half of its own, no pair"
+BASES = PAIRS, OWN, OTHERS = (
+    "pairs of other corpora", "half of its own, no pair", "other corpora, no pair"
 )  # fmt: skip
 """Texts that maps are fitted on."""
 MAPS = ("procrustes:query", "linear:query")

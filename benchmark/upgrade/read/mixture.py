@@ -64,6 +64,8 @@ def mixture(x: Floats) -> Mixture:
     # By the average, as a cluster that has some of both models is related to either.
     apart = np.clip(1 - relation, 0, None)[np.triu_indices(len(members), 1)]
     group = fcluster(linkage(apart, "average"), 1 - RELATED, "distance")
+    if 2 * group.max() > len(members):  # two models make two groups, not as many as clusters
+        return Mixture(None, "what varies within clusters is another thing in each")
     sizes = np.bincount(group, [len(rows) for rows in members])
     other = [rows for rows, its in zip(members, group, strict=True) if its != sizes.argmax()]
     share = 1 - float(sizes.max() / sizes.sum())

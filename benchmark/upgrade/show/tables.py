@@ -15,7 +15,7 @@ _YES_NO = {True: "yes", False: "no"}
 
 def tables(document: Mapping[str, Any], *, every: bool = False) -> list[TextTable]:
     """The verdict and the strategies that matter; all strategies and tables, if ``every``."""
-    out = [_verdict(document, every=every), _scores(document, every=every)]
+    out = [verdict(document, every=every), _scores(document, every=every)]
     asked = {
         "alignment": alignment, "models": models, "slices": slices, "thresholds": thresholds,
         "compressed": compressed, "cascade": cascade, "index": _index,
@@ -44,15 +44,16 @@ def ordered(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def few(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Strategies that matter: what is recommended, bounds, what comes next, the best of others."""
-    verdict = document["verdict"]
-    first = (verdict["strategy"], KEEP, REEMBED, verdict["runner_up"])
+    said = document["verdict"]
+    first = (said["strategy"], KEEP, REEMBED, said["runner_up"])
     found = ordered(document)
     rest = sorted(found, key=lambda s: (s["name"] not in first, bool(s["missing"])))
     names = {s["name"] for s in rest[:FEW]}
     return [s for s in found if s["name"] in names]
 
 
-def _verdict(document: Mapping[str, Any], *, every: bool) -> TextTable:
+def verdict(document: Mapping[str, Any], *, every: bool = False) -> TextTable:
+    """The recommendation with its grounds, cost and risks."""
     lines = []
     for head, found in (
         ("why", wording.reasons(document)), ("cost", wording.costs(document)),
