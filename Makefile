@@ -102,6 +102,9 @@ tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
 	$(BIN)/python docs/generate.py README.md docs/*.md results/*.md results/studies/README.md
 	$(BIN)/bench plot results --out runs/figures -p extended-class -t cifar100-small -m independent,bct,fct,mixbct --seeds 0-2 --metrics map
 	cp runs/figures/extended-class-cifar100-small-tradeoff-map.png results/figures/
+	$(BIN)/bench leaderboard results --out runs/site
+	$(BIN)/bench upgrade --demo --report runs/upgrade.html
+	$(BIN)/python docs/pictures.py runs/site runs/upgrade.html
 	$(PERF) verdicts --json docs/figures/verdicts.json
 	$(BIN)/python -m benchmark.perf.readme
 
