@@ -196,7 +196,12 @@ class _SitePages:
     def _few(self) -> None:
         """Pages that come once, or once a paper."""
         about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": self.told}
-        self._page("index", "index.html", **about, **front.index(self.boards, self.info))
+        self._page(
+            "index",
+            "index.html",
+            **about,
+            **front.index(self.boards, self.info, real=bool(self.pairs)),
+        )
         self._page("boards", "boards.html", **self._scenarios())
         methods = front.method_tables(self.info.values(), self.told)
         self._page("methods", "methods.html", **methods)

@@ -53,6 +53,14 @@ class ToldClaims:
         return len(self.claims)
 
     @property
+    def counted(self) -> str:
+        """``2 fail on photographs``."""
+        verb, _, where = self.heading.partition(" ")
+        verbs = {"Holds": ("holds", "hold"), "Fails": ("fails", "fail")}
+        one, many = verbs.get(verb, ("is open", "are open"))
+        return f"{self.n} {one if self.n == 1 else many} {where}".strip()
+
+    @property
     def first(self) -> tuple[ToldClaim, ...]:
         """Claims of the first page."""
         return self.claims[:_FEW]
@@ -78,8 +86,8 @@ class ToldPaper:
 
     @property
     def counts(self) -> str:
-        """``1 holds on photographs, 3 open``."""
-        return ", ".join(f"{own.n} {own.claims[0].status}" for own in self.lists)
+        """``1 holds on photographs, 3 are open``."""
+        return ", ".join(own.counted for own in self.lists)
 
     def is_by(self, other: CitedPaper) -> bool:
         """Tell a paper by its first author and its year."""

@@ -40,7 +40,9 @@ _VENDOR: tuple[answers.Way, ...] = ("convert", "query", "lists")
 """Ways of those who did not train the new model."""
 
 
-def index(boards: Sequence[RankedBoard], methods: Iterable[str]) -> dict[str, Any]:
+def index(
+    boards: Sequence[RankedBoard], methods: Iterable[str], *, real: bool = False
+) -> dict[str, Any]:
     """Values of the first page: the answer for the commonest upgrade, the heatmap, the chooser."""
     current = compared(boards)
     single = [board for board in current if not board.of_setting]
@@ -53,7 +55,7 @@ def index(boards: Sequence[RankedBoard], methods: Iterable[str]) -> dict[str, An
         "costly": "" if board is None else answers.costly(board, _VENDOR),
         "heat": heatmap(columns or current),
         "tracks": None if board is None else side_by_side(single, board.first.protocol),
-        "questions": _questions(single),
+        "questions": _questions(single, real=real),
         "assumed": Assumptions(),
         "data": {
             "chooser": answers.chooser_data(columns or current),
@@ -71,8 +73,8 @@ def _advice(board: RankedBoard) -> list[dict[str, Any]]:
     return [each for each in found if each is not None]
 
 
-def _questions(boards: Sequence[RankedBoard]) -> list[tuple[str, str, str]]:
-    """Questions of readers: words, address, what the chooser is set to."""
+def _questions(boards: Sequence[RankedBoard], *, real: bool) -> list[tuple[str, str, str]]:
+    """Questions of readers: words, address, what the chooser is set to; some of ``real`` models."""
     found = [
         ("My vendor retires a model", "#which", "vendor"),
         ("I train my own and cannot touch the index", "#which", "own"),
@@ -80,6 +82,9 @@ def _questions(boards: Sequence[RankedBoard]) -> list[tuple[str, str, str]]:
     for words, protocol in _QUESTIONS:
         of = [board for board in boards if board.first.protocol == protocol]
         found += [(_asked(words, board), f"boards/{board.slug}.html", "") for board in of[:1]]
+    found.append(("This method or that one, and how sure", "compare.html", ""))
+    if real:
+        found.append(("Does it hold beyond small pictures", "pairs.html#found", ""))
     return found
 
 

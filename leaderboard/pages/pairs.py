@@ -1,6 +1,7 @@
 """The page of real models: upgrades, what strategies keep of them, how good reports are."""
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from benchmark.errors import BenchError
 from benchmark.pairs import analysis, pair_tables, rebasis, tables
 from benchmark.pairs.records import PairRecord, read_record
 from benchmark.report import numbers
+from benchmark.report.text_table import TextTable
 
 FOLDER = "pairs"
 """Below a folder of records."""
@@ -52,6 +54,17 @@ def real_models(records: Sequence[PairRecord]) -> dict[str, Any]:
     }
 
 
+def _told(claims: TextTable) -> str:
+    """Numbers of claims by what records make of them, in a sentence."""
+    counts = Counter(row.cells[-1][-1].text for row in claims.rows)
+    told = (
+        f"The records agree with {counts['agree']} of {len(claims.rows)} sentences on real models "
+        f"and disagree with {counts['disagree']}"
+    )
+    open_ones = counts["cannot tell"]
+    return f"{told}; {open_ones} cannot be told." if open_ones else f"{told}."
+
+
 def _plotted(records: Sequence[PairRecord]) -> dict[str, bytes]:
     """Plots by the name of their file."""
     from benchmark.pairs.plot import plot_pairs  # matplotlib takes a second
@@ -80,8 +93,9 @@ def pairs_page(
         "cells": len(records), "reports": sum(len(r.reports) for r in records),
         "corpora": list(dict.fromkeys(r.corpus.title for r in records)),
         "correlation": numbers.number(analysis.VALUES["gain-correlation"](records), "coefficient"),
+        "told": _told(claims := tables.claims_table(records)),
         "n_upgrades": len(some), "figures": _plotted(records),
-        "claims": tables.claims_table(records), "held": tables.held_table(records),
+        "claims": claims, "held": tables.held_table(records),
         "regret": tables.regret_table(records), "verdicts": tables.verdict_table(records),
         "kept": tables.kept_table(records), "sizes": tables.sizes_table(records),
         "tools": rebasis.tools_table(records, probed) if probed else None,
