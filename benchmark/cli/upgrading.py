@@ -334,7 +334,8 @@ def _constraints(given: dict[str, Any], *, ask: bool) -> dict[str, bool]:
     out = {}
     for name, each in CONSTRAINTS.items():
         usual, value = bool(getattr(Constraints, name)), given[name]
-        asked = value is None and ask
+        gone = name == "sources" and given["pairs_new"] is not None
+        asked = value is None and ask and not gone
         value = typer.confirm(each.question, default=usual) if asked else value
         out[name] = usual if value is None else bool(value)
     return out
