@@ -46,12 +46,12 @@ def slices() -> list[str]:
 
 
 def verdict(items: str) -> list[str]:
-    """What to do about the demo, of so many items."""
+    """The verdict on the demo, of so many items."""
     return _of_demo("verdict", items=int(items))
 
 
 def unwritten() -> list[str]:
-    """What to do about the demo where the index stays as it is."""
+    """The verdict on the demo where the index stays as it is."""
     return _of_demo("verdict", index=False)
 
 
