@@ -173,16 +173,14 @@ def _labels(
 
 
 def _grocery(source: CorpusSource, folder: Path) -> Corpus:
+    from benchmark.data.grocery import listed
+
     parts: list[dict[str, Path]] = []
     labels = []
-    for names in (("train.txt", "val.txt"), ("test.txt",)):
-        rows = [
-            [cell.strip() for cell in line.split(",")]
-            for name in names
-            for line in _one(folder, name).read_text(encoding="utf-8").splitlines() if line.strip()
-        ]  # fmt: skip
-        parts.append({row[0]: folder / row[0] for row in rows})
-        labels.append(np.array([row[1] for row in rows]))
+    for names in (("train", "val"), ("test",)):
+        rows = [row for name in names for row in listed(folder, name)]
+        parts.append({name: folder / name for name, _ in rows})
+        labels.append(np.array([str(label) for _, label in rows]))
     if source.thinning is None:
         raise BenchError("expected a thinning")
     return _thinned(source, source.thinning, parts[0], parts[1], labels)
