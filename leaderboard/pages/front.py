@@ -7,7 +7,7 @@ from typing import Any
 from benchmark.metrics.cost_model import LEAST_EXTRA, Assumptions
 from benchmark.pairs.records import PairRecord
 from benchmark.records.record import Record
-from benchmark.report import notes, select
+from benchmark.report import notes, numbers, select
 from benchmark.report.effects import keeps, models_words
 from benchmark.report.scenarios import SHORT_KINDS
 from benchmark.report.text_table import (
@@ -36,6 +36,7 @@ _QUESTIONS = (
 _FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
 TEXT = "text"
 """Tab of scenarios whose queries are text."""
+_TAB_WORDS = {"unknown": "not installed here"}
 _VENDOR: tuple[answers.Way, ...] = ("convert", "query", "lists")
 """Ways of those who did not train the new model."""
 
@@ -107,8 +108,8 @@ def method_tables(infos: Iterable[MethodInfo], told: Told) -> dict[str, Any]:
         paper, *code = paper_cells(info) or (TextCell(),)
         claims = told.claimed(info)
         parts = (TextCell("claims", href=claims),) if claims else ()
-        source = TextCell(info.fidelity, parts=tuple(code))
-        cells = (*map(TextCell, words), paper._replace(parts=parts), source)
+        cells = (*map(TextCell, words), paper._replace(parts=(*code, *parts)))
+        cells = (*cells, TextCell(info.fidelity or numbers.DASH))
         about = {"class": "item", "data-kind": info.family}
         rows[info.family].append(TextRow((method_cell(info.method),), (cells,), "", about))
     labels = (TextColumn("method", heading=True),)
@@ -117,7 +118,7 @@ def method_tables(infos: Iterable[MethodInfo], told: Told) -> dict[str, Any]:
     shown = {family: of for family, of in rows.items() if of}
     return {
         "families": [TextTable(f, "", labels, (block,), tuple(of)) for f, of in shown.items()],
-        "tabs": [(family, family, len(of)) for family, of in shown.items()],
+        "tabs": [(f, _TAB_WORDS.get(f, f), len(of)) for f, of in shown.items()],
         "n": sum(map(len, shown.values())),
     }
 

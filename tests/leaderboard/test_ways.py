@@ -226,6 +226,27 @@ def test_what_became_of_fastfills_claims(reader):
     assert f"{found.count('open')} are open" in text
 
 
+def test_no_page_is_cut_overlaid_or_too_long(browser, site):
+    """Every page but those of records, from a phone to a desk; dark is as light but for colours."""
+    layout = (Path(__file__).parent / "layout.js").read_text(encoding="utf-8")
+    pages = [p for p in sorted(site.rglob("*.html")) if p.relative_to(site).parts[0] != "records"]
+    assert len(pages) > 100
+    page, found = browser.new_page(viewport={"width": 1280, "height": HEIGHT}), {}
+    for i, file in enumerate(pages):
+        page.emulate_media(color_scheme=("light", "dark")[i % 2])
+        page.set_viewport_size({"width": 1280, "height": HEIGHT})
+        page.goto(file.as_uri())
+        if page.locator("script[src$='kit.js']").count():
+            page.wait_for_selector("html[data-drawn=all]", state="attached")
+        for width in (1280, 1024, 768, 400):
+            page.set_viewport_size({"width": width, "height": HEIGHT})
+            page.wait_for_timeout(250)
+            if faults := page.evaluate(layout):
+                found[f"{file.relative_to(site)} at {width}"] = faults[:3]
+    page.close()
+    assert found == {}
+
+
 SCREEN = 40
 TERMINAL = {
     "bct or mixbct": ("compare bct mixbct results -p extended-class -t cifar100-small",
