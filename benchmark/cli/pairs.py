@@ -145,14 +145,16 @@ def rebasis(
     if python is not None:
         path = out / other.FILE
         found = list(other.read_probes(out)) if path.is_file() else []
-        there = {(p.corpus, p.pair) for p in found}
+        there = {(p.corpus, p.pair, p.whole) for p in found}
         for cell in _cells(board, pairs, corpora, data, out)[1]:
-            if (cell.corpus.source.id, cell.pair) in there or not cell.reports():
-                continue
-            record = read_record(cell.path)
-            found.append(other.run_probe(python, cell, other.report_of(record), record.maps))
-            write_json(path, [p.model_dump() for p in found])
-            echo(cell.name)
+            for whole in (False, True):
+                if (cell.corpus.source.id, cell.pair, whole) in there or not cell.reports():
+                    continue
+                record = read_record(cell.path)
+                report = other.report_of(record)
+                found.append(other.run_probe(python, cell, report, record.maps, whole=whole))
+                write_json(path, [p.model_dump() for p in found])
+                echo(cell.name)
     records, probed = read_records(out), other.read_probes(out)
     tables = (other.tools_table, other.decisions_table)
     print_tables([table(records, probed) for table in tables], form)

@@ -39,11 +39,11 @@ TAKEN = {
     "no_upgrade_needed": KEEP, "full_reindex": REEMBED, "bridge_sufficient": BRIDGE,
     "bridge_and_migrate": BRIDGE, "caution": None,
 }  # fmt: skip
-"""What a decision does at once; ``caution`` recommends nothing."""
+"""Decisions and the strategy that each takes at once; ``caution`` recommends nothing."""
 _MOST_BYTES = 2**20
 
 
-class Cost(Model):
+class ProcessCost(Model):
     """Cost of a whole process, its imports among it."""
 
     seconds: float
@@ -65,9 +65,11 @@ class Probe(Model):
     adapter: str
     bridge: float
     """nDCG@10 of its map, of the queries that it has not seen in the whole gallery."""
-    cost: Cost
-    own: Cost
+    cost: ProcessCost
+    own: ProcessCost | None = None
     """Of ``bench upgrade`` on the same vectors, and the whole old gallery."""
+    whole: bool = False
+    """It was given all items by both models, as its default of 10,000 embeds: no sample."""
 
 
 _ADAPTER: TypeAdapter[tuple[Probe, ...]] = TypeAdapter(tuple[Probe, ...])
@@ -86,8 +88,12 @@ def report_of(record: PairRecord) -> ReportRow:
     return max((r for r in record.reports if r.draw == 0 and r.size <= SIZE), key=lambda r: r.size)
 
 
-def run_probe(python: Path, cell: "CellPlan", report: ReportRow, maps: str) -> Probe:
+def run_probe(
+    python: Path, cell: "CellPlan", report: ReportRow, maps: str, *, whole: bool = False
+) -> Probe:
     """Run it on what a report has seen, then ``bench upgrade`` on the same vectors.
+
+    If ``whole``, it is given new vectors of all items instead, alone.
 
     Raises:
         BenchError: If that Python has no such package, or one of the tools fails.
@@ -100,9 +106,9 @@ def run_probe(python: Path, cell: "CellPlan", report: ReportRow, maps: str) -> P
     others = problem.halves(report.draw)[1]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _write(problem, report, folder)
+        _write(problem, report, folder, whole)
         cost = _process([str(python), "-I", rebasis_probe.__file__, name], folder)
-        own = _process([
+        own = None if whole else _process([
             sys.executable, "-m", "benchmark.cli.app", "upgrade", "--maps", maps,
             *(f"--{side.replace('_', '-')}={folder / side}.npz" for side in INPUTS),
             f"--qrels={folder / 'relevant.qrels'}", f"--json={folder / 'own.json'}",
@@ -111,13 +117,15 @@ def run_probe(python: Path, cell: "CellPlan", report: ReportRow, maps: str) -> P
         bridged = np.load(folder / "bridged.npy", allow_pickle=False)
     return Probe(
         corpus=cell.corpus.source.id, pair=cell.pair, size=report.size, draw=report.draw,
-        bridge=round(measured_in_old(problem, bridged, others), 4), cost=cost, own=own, **said,
+        bridge=round(measured_in_old(problem, bridged, others), 4), cost=cost, own=own,
+        whole=whole, **said,
     )  # fmt: skip
 
 
-def _write(problem: "CellVectors", report: ReportRow, folder: Path) -> None:
+def _write(problem: "CellVectors", report: ReportRow, folder: Path, whole: bool) -> None:
     """The same vectors and judgements for both tools."""
-    rows, (mine, others) = problem.sample(report.size, report.draw), problem.halves(report.draw)
+    sample = np.arange(problem.n) if whole else problem.sample(report.size, report.draw)
+    rows, (mine, others) = sample, problem.halves(report.draw)
     sides = {
         "old_gallery": (problem.old.items, np.arange(problem.n)),
         "new_gallery": (problem.new.items[rows], rows),
@@ -143,7 +151,7 @@ def _write(problem: "CellVectors", report: ReportRow, folder: Path) -> None:
     (folder / "relevant.qrels").write_text("\n".join(lines))
 
 
-def _process(call: list[str], folder: Path) -> Cost:
+def _process(call: list[str], folder: Path) -> ProcessCost:
     """Run a command; BenchError with its last line if it fails."""
     try:
         with (folder / "said").open("w") as out:
@@ -155,7 +163,7 @@ def _process(call: list[str], folder: Path) -> Cost:
     if child.returncode:
         last = ((folder / "said").read_text().strip().splitlines() or ["no word"])[-1]
         raise BenchError(f"{call[0]} {call[2]}: ended with {child.returncode}: {last}")
-    return Cost(seconds=usage.ru_utime + usage.ru_stime, memory=1024 * usage.ru_maxrss)
+    return ProcessCost(seconds=usage.ru_utime + usage.ru_stime, memory=1024 * usage.ru_maxrss)
 
 
 def pairs_of(
@@ -186,29 +194,34 @@ def both(probe: Probe, report: ReportRow) -> tuple[float, float]:
 
 def tools_table(records: Sequence[PairRecord], probed: Sequence[Probe]) -> TextTable:
     """Regret, seconds and memory of both tools, on the same reports."""
-    found = [(p, both(p, report)) for p, report in pairs_of(probed, records)]
-    sides = (
-        ("`rebasis probe`", [x for _, (x, _) in found], [p.cost for p, _ in found]),
-        ("`bench upgrade`", [x for _, (_, x) in found], [p.own for p, _ in found]),
-    )
-    lines = []
-    for name, values, costs in sides:
-        taken = np.array([v for v in values if not math.isnan(v)])
-        ends = [number(float(np.quantile(taken, q))) for q in (0.5, 0.9, 1.0)] if len(taken) else []
-        lines.append([
-            name, str(len(values)), str(len(values) - len(taken)), *(ends or [DASH] * 3),
-            f"{np.median([c.seconds for c in costs]):.1f}",
-            f"{np.median([c.memory for c in costs]) / 2**20:.0f}",
-        ])  # fmt: skip
+    found = pairs_of(probed, records)
+    sample = [(p, both(p, report)) for p, report in found if not p.whole]
+    whole = [(p, both(p, report)) for p, report in found if p.whole]
+    sides = {
+        "`rebasis probe`": ([x for _, (x, _) in sample], [p.cost for p, _ in sample]),
+        "`rebasis probe`, all items": ([x for _, (x, _) in whole], [p.cost for p, _ in whole]),
+        "`bench upgrade`": ([x for _, (_, x) in sample], [p.own for p, _ in sample if p.own]),
+    }
+    lines = [_tool_line(name, *side) for name, side in sides.items() if side[0]]
     heads = ("reports", "recommends nothing", "median regret", "nine of ten", "worst",
              "seconds", "MiB")  # fmt: skip
     rows = [dict(zip(("tool", *heads), line, strict=True)) for line in lines]
     return simple_table("Two tools, the same reports", "pairs-tools", ("tool",), heads, lines, rows)
 
 
+def _tool_line(name: str, regrets: Sequence[float], costs: Sequence[ProcessCost]) -> list[str]:
+    taken = np.array([v for v in regrets if not math.isnan(v)])
+    ends = [number(float(np.quantile(taken, q))) for q in (0.5, 0.9, 1.0)] if len(taken) else []
+    return [
+        name, str(len(regrets)), str(len(regrets) - len(taken)), *(ends or [DASH] * 3),
+        f"{np.median([c.seconds for c in costs]):.1f}",
+        f"{np.median([c.memory for c in costs]) / 2**20:.0f}",
+    ]  # fmt: skip
+
+
 def decisions_table(records: Sequence[PairRecord], probed: Sequence[Probe]) -> TextTable:
-    """What rebasis decides, and what the decision and the verdict beside it lose."""
-    found = pairs_of(probed, records)
+    """Decisions of rebasis, and the regret of each and of the verdict beside it."""
+    found = [(p, report) for p, report in pairs_of(probed, records) if not p.whole]
     lines = []
     for name, taken in TAKEN.items():
         its = [(p, report) for p, report in found if p.decision == name]
