@@ -277,13 +277,13 @@ def _bad(found: Sequence[tuple[RankedBoard, Effect]]) -> list[str]:
 
 
 def _on(board: RankedBoard, effect: Effect) -> str:
-    title = board.scenario.title
+    """The share that it keeps, then the board."""
     without = board.without
-    beside = f", {100 * without:.0f} % without any method" if without else ""
-    few = "" if effect.enough else f", {models_words(effect.models)}"
-    below = "keeps" if (effect.share.value or 0.0) >= 0 else "is below the old model by"
+    beside = f", where no method keeps {100 * without:.0f} %" if without else ""
+    few = "" if effect.enough else f" ({models_words(effect.models)})"
+    below = "" if (effect.share.value or 0.0) >= 0 else " below the old model"
     share = percent(effect.share).removeprefix("-")
-    return f"{title}: {below} {share} of the upgrade{beside}{few}."
+    return f"{share} of the upgrade{below}{beside}{few}: {board.scenario.title}."
 
 
 def _cost_words(info: MethodInfo, boards: Sequence[RankedBoard]) -> str:

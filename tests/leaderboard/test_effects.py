@@ -319,8 +319,8 @@ def test_what_a_submission_takes():
 def test_three_sentences(several):
     found = dict(sentences(method_info("fct"), [several]))
     assert found["Good for"] == [
-        "The new model learns other classes, on rendered characters (smoke test): "
-        "keeps 50 % ± 25 of the upgrade."
+        "50 % ± 25 of the upgrade: The new model learns other classes, on rendered characters "
+        "(smoke test)."
     ]
     assert found["Bad for"][0].startswith("nothing that was measured here")
     assert found["Costs"][0].endswith("256 bytes an item.")
