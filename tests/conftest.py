@@ -53,6 +53,9 @@ class Heard:
     def left_out(self, label, reason) -> None:
         self.left.append((label, reason, len(self.titles)))
 
+    def planned(self, stages, track) -> None:
+        pass
+
     def start(self, stage, number, total):
         self.titles.append(stage.title)
         return lambda share: None

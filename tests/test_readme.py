@@ -170,6 +170,33 @@ def test_tables_are_those_of_the_committed_records(page, monkeypatch) -> None:
     assert renew(text, kinds=("bench", "records", "plans")) == text, "run `make tables`"
 
 
+def test_the_readmes_first_two_screens_answer_five_questions() -> None:
+    """Sixty lines: what it is, a command for each reader, the table, the time, the next step."""
+    text = "\n".join(README.read_text().splitlines()[:60])
+    doors = re.findall(r"^\| \*\*I (?:read|have vectors|train)\*\*.*$", text, re.M)
+    assert len(doors) == 3
+    for door in doors:
+        _, _, command, prints, takes, _ = (cell.strip() for cell in door.split("|"))
+        assert re.match(r"`(bench|make) .+`$", command) and prints
+        assert re.fullmatch(r"seconds|a minute|minutes", takes)
+    assert "\nNext: " in text and "0 % is the old model, 100 % the new one" in text
+    shown = [f"`{method}`" for method in ("bct", "mixbct", "linear", "fct", "fct:simclr")]
+    prose = GENERATED.sub("", text)
+    assert all(name in text and name in prose for name in shown), "a term without its plain words"
+    assert {"board.png", "upgrade.png"} <= set(
+        re.findall(r"docs/figures/(\S+?)\)", README.read_text())
+    )
+
+
+def test_no_sentence_of_the_readme_comes_twice() -> None:
+    text = re.sub(
+        r"```.*?```|^ {4,}[^\n]*$", "", GENERATED.sub("", README.read_text()), flags=re.S | re.M
+    )
+    sentences = [" ".join(each.split()) for each in re.split(r"(?<=[.:?])\s|\|", text)]
+    long = [each for each in sentences if len(each.split()) > 4]
+    assert len(long) > 30 and len(set(long)) == len(long)
+
+
 @every_page
 def test_links_lead_somewhere(page) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
@@ -233,6 +260,6 @@ def test_make_targets() -> None:
     result = subprocess.run(
         ["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    called = "bench run --methods bct,fct,mixbct --protocol open-class --track glyphs-short"
+    called = "bench run --methods bct,fct,mixbct --protocol open-class --track grocery-short"
     assert called in result.stdout and called in (ROOT / "README.md").read_text()
     assert sys.version_info >= (3, 11)

@@ -166,7 +166,7 @@ def list_(
     kind: Annotated[Literal["methods", "protocols", "tracks"], Argument(help="What to list.")],
     as_json: options.AsJson = False,
 ) -> None:
-    """List methods, protocols or tracks, one line each."""
+    """List methods, protocols or tracks, one line each, with the minutes of a first run."""
     from benchmark.cli import catalog
 
     catalog.print_list(kind, as_json=as_json)
@@ -174,16 +174,17 @@ def list_(
 
 @app.command(
     rich_help_panel=options.LOOK_UP,
-    epilog="Examples: `bench info mixbct` · `bench info open-class` · `bench info glyphs`",
+    epilog="Examples: `bench info mixbct` · `bench info open-class` · `bench info glyphs --all`",
 )
 def info(
     name: Annotated[str, Argument(help="A method, protocol or track.")],
+    whole: Annotated[bool, Option("--all", help="Every field, not one screen.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show the card of a method, protocol or track."""
+    """Show the card of a method, protocol or track, on one screen."""
     from benchmark.cli import catalog
 
-    catalog.print_card(name, as_json=as_json)
+    catalog.print_card(name, as_json=as_json, whole=whole)
 
 
 app.add_typer(records.app)
@@ -206,10 +207,13 @@ def check(
     protocol: options.Protocol = "open-class",
 ) -> None:
     """Try a method in seconds: what it gives, whether it repeats, and what it declares."""
-    from benchmark.harness.checking.method import check_method
+    from benchmark.cli.output import progress_bar
+    from benchmark.harness.checking.method import CHECKS, check_method
 
-    for line in check_method(method, protocol):
-        echo(line)
+    with progress_bar(f"check {method}") as told:
+        for i, line in enumerate(check_method(method, protocol)):
+            echo(line)
+            told((i + 1) / CHECKS)
 
 
 @app.command(rich_help_panel=options.MAINTAIN, epilog="Example: `bench doctor`")

@@ -1,10 +1,11 @@
 """Lists and cards of methods, protocols and tracks."""
 
 import inspect
-import textwrap
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
+from benchmark.cli import cards
 from benchmark.cli.output import echo, echo_json
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track
@@ -49,29 +50,61 @@ def print_list(kind: str, *, as_json: bool) -> None:
             for f in files
         ]  # fmt: skip
     elif kind == "protocols":
-        rows = [{"id": p.id, "summary": p.question} for p in protocols()]
+        rows = [{"id": p.id, "summary": p.question, **_minutes(protocol=p.id)} for p in protocols()]
     else:
         rows = [
-            {"id": t.id, "summary": summary(t), "needs_data_root": t.needs_root} for t in tracks()
-        ]
+            {
+                "id": t.id, "summary": summary(t), "needs_data_root": t.needs_root,
+                **_minutes(track=t.id),
+            }
+            for t in tracks()
+        ]  # fmt: skip
     if as_json:
         echo_json(rows)
         return
     width = max(len(row["id"]) for row in rows)
+    timed = any(row.get("minutes") for row in rows)  # not where no file says
     for row in rows:
         variants = f"  [variants: {', '.join(row['variants'])}]" if row.get("variants") else ""
         fidelity = f"  ({row['fidelity']})" if row.get("fidelity") else ""
-        echo(f"{row['id']:<{width}}  {row['summary']}{variants}{fidelity}")
+        minutes = f"{_minutes_words(row):<9}  " if timed else ""
+        echo(f"{row['id']:<{width}}  {minutes}{row['summary']}{variants}{fidelity}")
+    if timed:
+        echo(_OF_MINUTES[kind])
 
 
-def print_card(name: str, *, as_json: bool) -> None:
-    """The card of a method, protocol or track."""
+_OF_MINUTES = {
+    kind: f"Minutes: a first run (bct, independent, one seed) {where}, on one core, by committed "
+    "records; -: none."
+    for kind, where in (
+        ("tracks", "under the quickest protocol"), ("protocols", "on the quickest track")
+    )
+}  # fmt: skip
+
+
+def _minutes(protocol: str = "", track: str = "") -> dict[str, Any]:
+    """Minutes of the quickest first run, and where: on which track, or under which protocol."""
+    from benchmark.report.run_times import first_runs
+
+    found = first_runs(protocol, track)
+    place = min(found, key=lambda place: (found[place], place), default=None)
+    if place is None:
+        return {"minutes": None, "quickest": None}
+    return {"minutes": round(found[place] / 60, 1), "quickest": place[0 if track else 1]}
+
+
+def _minutes_words(row: Mapping[str, Any]) -> str:
+    return "-" if row["minutes"] is None else f"{row['minutes']:.1f} min"
+
+
+def print_card(name: str, *, as_json: bool, whole: bool = False) -> None:
+    """The card of a method, protocol or track: on a screen, or the ``whole`` of it."""
     card = _card(name)
     if as_json:
         echo_json(card)
         return
-    for key, value in card.items():
-        _print_field(key, value)
+    for line in cards.long_lines(card) if whole else cards.short_lines(card, name):
+        echo(line)
 
 
 def _card(name: str) -> dict[str, Any]:
@@ -94,21 +127,3 @@ def _track_card(track: Track) -> dict[str, Any]:
     dataset = registry.check_options(track.dataset, track.data, f"{track.id}.yaml: data")
     about = inspect.cleandoc(inspect.getmodule(type(dataset)).__doc__ or "")
     return track.model_dump() | {"about_the_data": about, "data_options": option_notes(dataset)}
-
-
-def _print_field(key: str, value: Any, indent: str = "") -> None:
-    label = f"{indent}{key.replace('_', ' ')}:"
-    if isinstance(value, list | tuple) and any(isinstance(each, dict) for each in value):
-        # A protocol's generations and settings, which stand by their names as a track's models do.
-        value = {each["name"]: {k: v for k, v in each.items() if k != "name"} for each in value}
-    if isinstance(value, dict) and value:
-        echo(label)
-        for k, v in value.items():
-            _print_field(str(k), v, indent + "  ")
-        return
-    if isinstance(value, list | tuple):
-        value = ", ".join(map(str, value)) or "none"
-    first, *others = textwrap.wrap(str(value), 88) or [""]
-    echo(f"{label:<14} {first}")
-    for line in others:
-        echo(f"{'':<14} {line}")

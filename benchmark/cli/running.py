@@ -12,15 +12,15 @@ from rich.console import Console
 from benchmark.cli.output import echo
 from benchmark.cli.records import print_tables
 from benchmark.config import registry
-from benchmark.config.files import digest, plain_io_errors, writable, write_whole
+from benchmark.config.files import default_store, digest, plain_io_errors, writable, write_whole
 from benchmark.config.split_sizes import generation_lines
 from benchmark.config.sweep import Axis
 from benchmark.errors import printable
 from benchmark.harness.execution import Reporter
-from benchmark.harness.graph import Stage
+from benchmark.harness.graph import TAKE, Stage
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.requests import Request
-from benchmark.harness.store import Store, default_store
+from benchmark.harness.store import Store
 from benchmark.metrics.intervals import LEAST_GROUPS
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ class Progress(Reporter):
     def edited(self, path: Path, reason: str) -> None:
         """Show that a record is made anew, and why."""
         self._print(f"damaged record {path}: {reason}; made anew")
+
+    def planned(self, stages: Sequence[Stage], track: str) -> None:
+        """Show how many stages follow and, if known, how long they take."""
+        if n := len(stages):
+            self._print(f"[{0:>{len(str(n))}}/{n}] stages to do{time_words(stages, track)}")
 
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
         """Show that a stage begins."""
@@ -113,7 +118,20 @@ def _print_plan(
     for (label, seed), path in request.paths(out).items():
         echo(f"record  {label}, seed {seed}: {path}{' (exists)' if path.exists() else ''}")
     n = len(plan.stages)
-    echo(f"{n} stages, {stored} stored, {n - stored} to do")
+    todo = [stage for stage in plan.stages if not (has_data and store.has(stage.name))]
+    echo(f"{n} stages, {stored} stored, {n - stored} to do{time_words(todo, track.id)}")
+
+
+def time_words(stages: Sequence[Stage], track: str) -> str:
+    """Time of some stages by committed records, behind a comma; empty where they say nothing."""
+    from benchmark.report.costs import hours_words
+    from benchmark.report.run_times import stage_seconds
+
+    known = [stage_seconds(track, stage.title) for stage in stages if stage.kind != TAKE]
+    seconds = sum(each for each in known if each is not None)
+    if None in known or not seconds:
+        return ""
+    return f", about {hours_words(seconds / 3600)} on one core"
 
 
 def print_results(records: Sequence[Record], folder: Path) -> None:

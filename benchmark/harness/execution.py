@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,9 @@ class Reporter:
 
     def edited(self, path: Path, reason: str) -> None:
         """A record is not as it was written, or its details are not; it is made anew."""
+
+    def planned(self, stages: Sequence[Stage], track: str) -> None:
+        """These stages of a track follow; called once before the first one begins."""
 
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:  # noqa: ARG002
         """A stage begins; returns the progress callback, which takes the share that is done."""

@@ -28,6 +28,7 @@ def execute(
     """
     reporter = reporter or Reporter()
     missing = [stage for stage in plan.stages if not _is_whole(stage, store, reporter)]
+    reporter.planned(missing, plan.setup.track.id)
     engine = execute_on_ray if compute.engine == "ray" else execute_locally
     return engine(missing, store, compute, reporter, bounds(plan))
 

@@ -60,6 +60,8 @@ class Paper(Model):
     venue: Given
     caveats: tuple[Given, ...]
     """Notes on all its numbers; single ones have their own."""
+    code: Text = ""
+    """Address of its authors' code."""
 
 
 class Number(Model):

@@ -7,7 +7,7 @@ another old model leaves more or less to gain.
 
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from benchmark.metrics.backfill_orders import is_oracle
@@ -15,6 +15,7 @@ from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
 from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import numbers, select
+from benchmark.report.outcome import raw_is_best
 from benchmark.report.ranks import LEAST_MODELS, RankPlace, Values, places
 from benchmark.report.scores import mean_score
 from benchmark.report.tables import sequence
@@ -130,6 +131,9 @@ def reference(records: Sequence[Record], of: RankCriterion) -> dict[int, float]:
     return found
 
 
+_UNKNOWN = Estimate(None)
+
+
 @dataclass(frozen=True)
 class Effect:
     """The effect of one method on one board, by one metric; intervals only from three models on.
@@ -143,6 +147,7 @@ class Effect:
         average: Average compatibility over all pairs of a chain.
         own: new/new.
         hurts: New/new is below that of the new model alone, beyond the interval.
+        first_day: Share of the upgrade kept on the day of the update, whatever the board ranks by.
     """
 
     models: int
@@ -153,6 +158,7 @@ class Effect:
     average: Estimate
     own: Estimate
     hurts: bool
+    first_day: Estimate = _UNKNOWN
 
     @property
     def enough(self) -> bool:
@@ -167,13 +173,17 @@ def effects(records: Sequence[Record], of: RankCriterion) -> dict[str, Effect]:
         if record.status == "done":
             members.setdefault(record.method, []).append(record)
     own = select.self_case(records)
-    return {method: _effect(mine, of, own) for method, mine in members.items()}
+    found = {method: _effect(mine, of, own) for method, mine in members.items()}
+    if raw_is_best(records, of.metric):  # what is no upgrade has no share
+        found = {method: replace(effect, share=Estimate(None)) for method, effect in found.items()}
+    return found
 
 
 def _effect(records: Sequence[Record], of: RankCriterion, own: str) -> Effect:
     metric = of.metric
     curves = [order(record) for record in records] if of.kind == "area" else []
     known = [each for each in curves if each is not None]
+    first = replace(of, kind="cross")
     worst = [_worst(each, metric) for each in known] or [of.value(r) for r in records]
     return Effect(
         models=len({record.seed for record in records}),
@@ -184,6 +194,7 @@ def _effect(records: Sequence[Record], of: RankCriterion, own: str) -> Effect:
         average=_mean([average_compatibility(r, metric) for r in records]),
         own=_mean([record.scores.get(own, {}).get(metric) for record in records]),
         hurts=hurts(records, own, metric),
+        first_day=_mean([first.share(record) for record in records]),
     )
 
 
@@ -334,6 +345,8 @@ def standing(records: Sequence[Record], metric: str, ranked: Container[str]) -> 
     values = _by_seed(records, of.value)
     methods = dict.fromkeys(record.method for record in records)
     without, found = reference(records, of), effects(records, of)
+    if raw_is_best(records, metric):
+        ranked = ()
     ranks = places(
         {m: values.get(m, {}) for m in methods if m in ranked}, higher=of.higher, reference=without
     )

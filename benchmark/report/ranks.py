@@ -29,7 +29,8 @@ RULE = (
     "and where the gallery is backfilled, the new model alone and items in random order.",
     "Equal scores share a rank, and the next one is left out: 1, 2, 2, 4.",
     "Two methods are tied if the 95 % interval of their difference over the seeds that both have "
-    "(Student's t) does not leave out zero.",
+    "(Student's t) does not leave out zero. The interval of a rank goes from one more than the "
+    "number of methods above it beyond that interval to the place above all that are below it so.",
     "Bounds, the independent model and controls have no rank. Published numbers never do. Nor has "
     "a method with a record whose old model is not that of the others of its seed, by the hash of "
     "its weights: a difference would hold that of two old models, too.",
@@ -50,6 +51,8 @@ class RankPlace:
     score: float | None  # mean over the seeds that count; None where one is missing
     rank: int | None  # from 1; None where there is none
     tied: int = 0  # how many other ranked methods cannot be told apart from it
+    # first and last rank that these leave open; None without a rank
+    span: tuple[int, int] | None = None
 
 
 def places(
@@ -86,11 +89,14 @@ def places(
 
     in_order = sorted(scores, key=lambda m: (-sign * scores[m], m.partition(":")))
     ranked = [method for method in in_order if may(method)]
-    tied = _ties(ranked, values)
+    above = _above(ranked, values)
     found = {}
     for method in ranked:
         rank = 1 + sum(sign * scores[other] > sign * scores[method] for other in ranked)
-        found[method] = RankPlace(method, scores[method], rank, tied[method])
+        better = sum(other == method for _, other in above)
+        span = 1 + better, len(ranked) - sum(other == method for other, _ in above)
+        tied = span[1] - span[0]
+        found[method] = RankPlace(method, scores[method], rank, tied, span)
     found |= {m: RankPlace(m, scores[m], None) for m in in_order if m not in found}
     rest = sorted(values.keys() - scores.keys(), key=lambda m: m.partition(":"))
     return found | {m: RankPlace(m, None, None) for m in rest}
@@ -112,13 +118,10 @@ def _mean(values: Mapping[int, float], seeds: frozenset[int]) -> float:
     return math.fsum(values[s] for s in sorted(seeds)) / len(seeds)
 
 
-def _ties(methods: list[str], values: Values) -> Counter[str]:
-    """Numbers of other methods that each cannot be told apart from."""
-    tied: Counter[str] = Counter(dict.fromkeys(methods, 0))
-    for left, right in combinations(methods, 2):
-        if not apart(values[left], values[right]):
-            tied.update((left, right))
-    return tied
+def _above(methods: list[str], values: Values) -> list[tuple[str, str]]:
+    """Pairs of methods, best first, that can be told apart: the better one and the other."""
+    pairs = combinations(methods, 2)
+    return [pair for pair in pairs if apart(values[pair[0]], values[pair[1]])]
 
 
 def apart(left: Mapping[int, float], right: Mapping[int, float]) -> bool:

@@ -17,6 +17,11 @@ KINDS = {
     "own": "pictures of whoever ran it", "": "pictures of an unknown kind",
 }  # fmt: skip
 """Kind of a track -> words; what weighs most comes first."""
+SHORT_KINDS = {
+    "photographs": "photographs", "drawings": "drawings", "rendered": "characters",
+    "own": "your pictures", "": "other pictures",
+}  # fmt: skip
+"""Kind of a track -> the fewest words."""
 _SMOKE_TEST = "rendered"
 """Kind whose order of methods is not that of photographs, as ``results/studies`` says."""
 CLASSES = {

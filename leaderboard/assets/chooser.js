@@ -133,8 +133,7 @@
     if (some) why.push(`the methods that are possible here (${some}) are no better than the old model`);
     if (best) why.push(`${best.method} ${best.keeps}, but ${refused(best, have)}`);
     if (!why.length) why.push("no measured method is better than the old model without hurting new/new");
-    const end = ways ? "" : " Embed a sample of the items with both models before the old one is switched off: maps are fitted on it.";
-    return `${ways || "Nothing that was measured keeps this index in use"}: ${why.join("; ")}.${end}`;
+    return `${ways || "Nothing that was measured keeps this index in use"}: ${why.join("; ")}.`;
   }
   function show() {
     remember();
@@ -172,6 +171,9 @@
     if (ticked("runs")) line(list, "Keep the old model", `0 % of the upgrade, ${b.metric} ${b.today}, no cost`);
     if (ticked("sources") && ticked("rewrite")) {
       line(list, "Embed everything again", `100 % of the upgrade, ${b.metric} ${b.alone}, after ${spent(amount("items") / amount("throughput") / 3600)}${ticked("runs") ? "; until then the old model" : "; until then nothing answers old vectors"}`);
+    }
+    if (modeOf() === "vendor") {
+      line(list, "Before the switch-off", "embed a sample of the items and of the queries with both models: maps are fitted on it, and bench upgrade judges by it");
     }
     const hurting = allowed.filter((row) => row.hurts).map((row) => row.method);
     if (hurting.length) line(list, "Never recommended", `${hurting.join(", ")}: new/new suffers beyond the interval`);

@@ -42,6 +42,9 @@
       make("td", line, data.shares[b][i]);
       make("td", line, `${signed(d[0])}${d[1] === null ? "" : ` (${signed(d[1])} to ${signed(d[2])})`}`);
       make("td", line, told(d) || "cannot be told");
+      [...line.querySelectorAll("td")].forEach((td, i) => {
+        td.dataset.label = [a, b, "difference", "keeps more"][i];
+      });
     }
   }
   function recall() {

@@ -129,7 +129,15 @@ window.kit = (() => {
   const meets = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
   function settle(box) {
     const frame = box.getBoundingClientRect();
-    const kept = [...box.querySelectorAll(".fixed text")].map((text) => text.getBoundingClientRect());
+    const ticks = [...box.querySelectorAll("g[data-mark$='tick label'] text")].map((text) => text.getBoundingClientRect());
+    const left = Math.max(frame.left, ...ticks.filter((t) => t.right < frame.left + 60).map((t) => t.right)) + 3;
+    const fixed = [...box.querySelectorAll(".fixed text")].map((text) => {
+      const r = text.getBoundingClientRect();
+      const x = Math.max(left - r.left, 0) || Math.min(frame.right - r.right, 0);
+      text.style.translate = `${x}px 0`;
+      return { left: r.left + x, right: r.right + x, top: r.top, bottom: r.bottom };
+    });
+    const kept = [...ticks, ...fixed];
     const dots = [...box.querySelectorAll("g[data-mark=dot] [data-method]")]
       .filter((dot) => isLit(dot.dataset.method)).map((dot) => [dot.dataset.method, dot.getBoundingClientRect()]);
     for (const text of box.querySelectorAll(".names text")) {

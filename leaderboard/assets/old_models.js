@@ -31,13 +31,15 @@
   function texts(row, about) {
     const rank = row[at("rank")];
     const tied = row[at("tied with")];
-    const found = [{ text: rank ?? "-", small: rank && tied ? `tied with ${tied}` : "", sort: rank }, score(row, "upgrade kept", about)];
+    const found = [{ text: rank ?? "-", small: rank && tied ? `${row[at("best rank")]} to ${row[at("worst rank")]}, tied with ${tied}` : "", sort: rank }, score(row, "upgrade kept", about)];
     for (const name of [...data.parts, ...data.cases]) found.push(score(row, name, about));
     const answer = row[at("compatible")];
     const [good, , of] = answer === null ? [] : answer.split(" ");
     const share = answer === null ? null : answer === "yes" ? 1 : answer === "no" ? 0 : good / of;
     const sure = models(row) >= FEW;
-    found.push({ text: answer ?? "-", sort: share, look: !sure ? "few" : share === 1 ? "yes" : share === 0 ? "no" : "" });
+    const [, low, high] = row.slice(at(data.first_day), at(data.first_day) + 3);
+    const told = low !== null && (low > 0 || high < 0);
+    found.push({ text: answer ?? "-", sort: share, look: !told ? "few" : share === 1 ? "yes" : share === 0 ? "no" : "" });
     const hurts = row[at("hurts")];
     found.push({ text: hurts === "yes" ? "hurts" : hurts ?? "", look: !sure ? "few" : hurts === "yes" ? "no" : "" });
     return [...found, null, null];

@@ -15,6 +15,14 @@
       return parts.map((part) => part.replace(/\s+/g, " ").trim()).join(" ");
     });
     if (heads.length < 3) continue;
+    // Cards of a ranking are many: short names, and none beside cells that say it themselves.
+    if (table.classList.contains("ranking")) {
+      $$("thead th", table).forEach((th, i) => {
+        const below = $("small", th);
+        if (below) heads[i] = th.textContent.replace(below.textContent, "").trim();
+        if (heads[i] === "models") heads[i] = "";
+      });
+    }
     table.classList.add("stacked");
     for (const part of [table, ...$$("thead, tbody, tr, td", table)]) {
       part.setAttribute("role", roles[part.tagName]);
@@ -38,7 +46,39 @@
         table.classList.add("as-cards");
       }
     }
+    count();
   }
+  // ---- Of many cards the first ones, until all are asked for.
+  const CARDS = 24;
+  function fold() {
+    for (const table of $$("table.ranking")) {
+      const rows = $$("tr[data-method]", table).filter((row) => !row.hidden);
+      const folded = table.classList.contains("as-cards") && !table.dataset.all && rows.length > CARDS;
+      rows.forEach((row, i) => row.classList.toggle("later", folded && i >= CARDS));
+      let more = $("button.more", table.parentElement);
+      if (folded && !more) {
+        more = table.parentElement.appendChild(document.createElement("button"));
+        Object.assign(more, { type: "button", className: "more" });
+        more.addEventListener("click", () => {
+          table.dataset.all = "yes";
+          count();
+        });
+      }
+      if (!more) continue;
+      more.textContent = `All ${rows.length} methods`;
+      more.hidden = !folded;
+    }
+  }
+  function count() {
+    fold();
+    const table = $(".block:not([hidden]) .ranking");
+    const mine = table ? $$("tr[data-method]", table) : [];
+    const shown = mine.filter((row) => !row.hidden && !row.classList.contains("later")).length;
+    if ($("#count")) $("#count").textContent = `${shown} of ${mine.length} methods shown`;
+  }
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("th button")) setTimeout(fold, 50);
+  });
   fit();
   addEventListener("load", fit);
   let waiting = 0;
@@ -111,10 +151,7 @@
   function filter() {
     const rows = $$("tr[data-method]");
     for (const row of rows) row.hidden = !passes(row.dataset.method);
-    const table = $(".block:not([hidden]) .ranking");
-    const mine = table ? $$("tr[data-method]", table) : [];
-    const count = $("#count");
-    if (count) count.textContent = `${mine.filter((r) => !r.hidden).length} of ${mine.length} methods shown`;
+    count();
     document.dispatchEvent(new CustomEvent("methods", { detail: passes }));
   }
 

@@ -24,7 +24,7 @@ from leaderboard.pages.evidence import make_tables as published_tables
 from leaderboard.pages.method import record_links
 from leaderboard.pages.record import command, versions
 from leaderboard.rank import answers
-from leaderboard.rank.boards import RankedBoard, number_rows, rounded
+from leaderboard.rank.boards import FIRST_DAY, RankedBoard, number_rows, rounded
 from leaderboard.read.methods import method_bibtex
 
 _rounded = partial(rounded, digits=5)
@@ -121,6 +121,7 @@ def board_data(board: RankedBoard, boards: Sequence[RankedBoard]) -> dict[str, A
         "parts": [PARTS[part] for part in board.standing.criterion.own_parts],
         "cases": board.shown_cases,
         "shares": [PARTS["above"], PARTS["average"]],
+        "first_day": FIRST_DAY,
         "hues": {method: hue(method) for method in board.info},
         "dashes": DASHES,
         "top": _top(board),

@@ -9,6 +9,8 @@ from benchmark.report.text_table import TextCell
 from leaderboard.names import method_href
 from leaderboard.rank.boards import RankedBoard, compared
 
+_NARROW = 5
+"""Columns at a time on a narrow screen."""
 _WIDEST = 16
 """At most so many methods have a row and a column: more have no room."""
 
@@ -21,7 +23,8 @@ def compare(boards: Sequence[RankedBoard]) -> dict[str, Any]:
     main = [m for m in methods if ":" not in m][:_WIDEST]
     pairs = {(a, b): _pair(shown, a, b) for a in methods for b in methods if a < b}
     return {
-        "main": main,
+        "main": main, "width": _NARROW,
+        "parts_of": [", ".join(main[i : i + _NARROW]) for i in range(0, len(main), _NARROW)],
         "matrix": [(a, method_href(a), [_cell(pairs, a, b) for b in main]) for a in main],
         "data": {
             "methods": methods, "pages": {m: method_href(m) for m in methods},

@@ -18,7 +18,7 @@ from benchmark.report import numbers
 from benchmark.report.effects import models_words
 from benchmark.report.scenarios import KINDS
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
-from benchmark.studies.claims import Answer, answers, read_claims
+from benchmark.studies.claims import answers, read_claims
 from benchmark.studies.claims import tables as claim_tables
 from benchmark.studies.claims.verdicts import LEAST_SEEDS
 from benchmark.studies.lengths import tables as length_tables
@@ -27,11 +27,11 @@ from benchmark.studies.transfer import TransferRules, compare_all, read_rules
 from benchmark.studies.transfer import tables as transfer_tables
 from benchmark.studies.transfer.agreement import Agreement, agree, paper_tables
 from leaderboard.names import file_name
+from leaderboard.pages.claims import claims_pages, tell
 from leaderboard.rank.boards import RankedBoard
 from leaderboard.read.records import skip
 
 FIGURES = "assets/figures"
-_FEW = 2  # claims of a list on the first page
 
 
 def has_evidence(records: Sequence[Record]) -> bool:
@@ -48,7 +48,7 @@ def has_evidence(records: Sequence[Record]) -> bool:
 def evidence_page(
     stored: Sequence[StoredRecord], published: Published, roots: Sequence[Path] = ()
 ) -> dict[str, Any]:
-    """Values of the template, ``told`` for the first page, and ``figures``: file -> its bytes.
+    """Values of the template, ``claims_pages`` by address, and ``figures``: file -> its bytes.
 
     Studies are read in or beside the ``roots`` of the records; ``skipped`` is what is damaged
     there, and so was passed over.
@@ -57,55 +57,20 @@ def evidence_page(
     claims, damaged = read_claims(), list[BenchError]()
     asked_for = study_records(roots, "claims", damaged.append)
     found = answers(claims, [*records, *(each.record for each in asked_for)])
-    rules = read_rules()
+    told, rules = tell(found, claims), read_rules()
     compared = compare_all(records, published, rules)
     lengths = _lengths(stored, study_records(roots, "lengths", damaged.append), damaged.append)
     return {
-        "lists": [
-            (
-                heading,
-                _anchor(status),
-                [
-                    (answer.name, claim_tables.list_words(answer))
-                    for answer in claim_tables.of_status(found, status)
-                ],
-            )
-            for status, heading in claim_tables.STATUSES.items()
-        ],
-        "claims": claim_tables.verdict_tables(found, claims),
-        "comparisons": claim_tables.lines_table(found),
+        "told": told,
+        "words": {answer.name: claim_tables.list_words(answer) for answer in found},
+        "claims_pages": claims_pages(found, told),
         "transfer": transfer_tables.tables(compared, rules),
         "lengths": length_tables.tables(lengths),
         "length_figures": (kept := _figures("lengths", lengths)),
         "transfer_figures": (orders := _figures("transfer", compared, rules)),
         "figures": orders | kept,
-        "told": _told(found),
         "skipped": [skip(error, roots) for error in damaged],
     }
-
-
-@dataclass(frozen=True)
-class ToldClaims:
-    """Claims of one status on the first page."""
-
-    heading: str
-    anchor: str  # of its list on the page of evidence
-    n: int
-    claims: tuple[tuple[str, str], ...]  # the first of them: name, what the paper says
-
-
-def _told(found: Sequence[Answer]) -> list[ToldClaims]:
-    """Claims that hold on photographs, on other pictures alone, that are open; then that fail."""
-    lists = []
-    for status, heading in claim_tables.STATUSES.items():
-        own = claim_tables.of_status(found, status)
-        first = tuple((answer.name, answer.claim.says) for answer in own[:_FEW])
-        lists.append(ToldClaims(heading, _anchor(status), len(own), first))
-    return lists
-
-
-def _anchor(status: str) -> str:
-    return status.replace(" ", "-")
 
 
 def _lengths(

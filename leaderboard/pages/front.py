@@ -1,18 +1,31 @@
 """The first page, and the list of all scenarios."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from benchmark.metrics.cost_model import LEAST_EXTRA, Assumptions
+from benchmark.pairs.records import PairRecord
 from benchmark.records.record import Record
-from benchmark.report import notes
-from benchmark.report.effects import models_words
-from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.report import notes, numbers, select
+from benchmark.report.effects import keeps, models_words
+from benchmark.report.scenarios import SHORT_KINDS
+from benchmark.report.text_table import (
+    TextBlock,
+    TextCell,
+    TextColumn,
+    TextRow,
+    TextTable,
+    simple_table,
+)
 from leaderboard.names import method_href, record_href
-from leaderboard.pages.tables import SettingsFamily
+from leaderboard.pages.claims import Told
+from leaderboard.pages.pairs import real_models
+from leaderboard.pages.tables import SettingsFamily, method_cell, paper_cells
 from leaderboard.rank import answers
 from leaderboard.rank.boards import RankedBoard, compared
 from leaderboard.rank.heatmap import heatmap, side_by_side
+from leaderboard.read.methods import MethodInfo
 
 _QUESTIONS = (
     ("Faces, 1:1", "ijbc-1v1"),
@@ -20,11 +33,17 @@ _QUESTIONS = (
     ("Half of the gallery is backfilled", "backfill"),
 )
 """Questions of readers that a board answers, and its protocol."""
+_FAMILIES = ("compatible training", "transformation", "baseline", "control", "unknown")
+TEXT = "text"
+"""Tab of scenarios whose queries are text."""
+_TAB_WORDS = {"unknown": "not installed here"}
 _VENDOR: tuple[answers.Way, ...] = ("convert", "query", "lists")
 """Ways of those who did not train the new model."""
 
 
-def index(boards: Sequence[RankedBoard], methods: Iterable[str]) -> dict[str, Any]:
+def index(
+    boards: Sequence[RankedBoard], methods: Iterable[str], *, real: bool = False
+) -> dict[str, Any]:
     """Values of the first page: the answer for the commonest upgrade, the heatmap, the chooser."""
     current = compared(boards)
     single = [board for board in current if not board.of_setting]
@@ -37,7 +56,7 @@ def index(boards: Sequence[RankedBoard], methods: Iterable[str]) -> dict[str, An
         "costly": "" if board is None else answers.costly(board, _VENDOR),
         "heat": heatmap(columns or current),
         "tracks": None if board is None else side_by_side(single, board.first.protocol),
-        "questions": _questions(single),
+        "questions": _questions(single, real=real),
         "assumed": Assumptions(),
         "data": {
             "chooser": answers.chooser_data(columns or current),
@@ -55,8 +74,8 @@ def _advice(board: RankedBoard) -> list[dict[str, Any]]:
     return [each for each in found if each is not None]
 
 
-def _questions(boards: Sequence[RankedBoard]) -> list[tuple[str, str, str]]:
-    """Questions of readers: words, address, what the chooser is set to."""
+def _questions(boards: Sequence[RankedBoard], *, real: bool) -> list[tuple[str, str, str]]:
+    """Questions of readers: words, address, what the chooser is set to; some of ``real`` models."""
     found = [
         ("My vendor retires a model", "#which", "vendor"),
         ("I train my own and cannot touch the index", "#which", "own"),
@@ -64,6 +83,9 @@ def _questions(boards: Sequence[RankedBoard]) -> list[tuple[str, str, str]]:
     for words, protocol in _QUESTIONS:
         of = [board for board in boards if board.first.protocol == protocol]
         found += [(_asked(words, board), f"boards/{board.slug}.html", "") for board in of[:1]]
+    found.append(("This method or that one, and how sure", "compare.html", ""))
+    if real:
+        found.append(("Does it hold beyond small pictures", "pairs.html#found", ""))
     return found
 
 
@@ -74,18 +96,69 @@ def _asked(words: str, board: RankedBoard) -> str:
     return words if board.scenario.kind == "photographs" else f"{words} (on {subject}{models})"
 
 
-def scenarios(boards: Sequence[RankedBoard], families: Sequence[SettingsFamily]) -> dict[str, Any]:
-    """Every board: those of three models or more, the others apart, and what was changed."""
+def method_tables(infos: Iterable[MethodInfo], told: Told) -> dict[str, Any]:
+    """The methods of each family, with their papers, the claims of these, and their sources."""
+    rows: dict[str, list[TextRow]] = {family: [] for family in _FAMILIES}
+    for info in infos:
+        words = (
+            info.difference or info.summary or "not installed here",
+            ", ".join(info.needs) or "nothing but new data",
+            ", ".join(info.changes) or "nothing in the gallery",
+        )
+        paper, *code = paper_cells(info) or (TextCell(),)
+        claims = told.claimed(info)
+        parts = (TextCell("claims", href=claims),) if claims else ()
+        cells = (*map(TextCell, words), paper._replace(parts=(*code, *parts)))
+        cells = (*cells, TextCell(info.fidelity or numbers.DASH))
+        about = {"class": "item", "data-kind": info.family}
+        rows[info.family].append(TextRow((method_cell(info.method),), (cells,), "", about))
+    labels = (TextColumn("method", heading=True),)
+    heads = ("idea", "needs", "changes", "paper", "built from")
+    block = TextBlock("", tuple(TextColumn(head, words=True) for head in heads))
+    shown = {family: of for family, of in rows.items() if of}
+    return {
+        "families": [TextTable(f, "", labels, (block,), tuple(of)) for f, of in shown.items()],
+        "tabs": [(f, _TAB_WORDS.get(f, f), len(of)) for f, of in shown.items()],
+        "n": sum(map(len, shown.values())),
+    }
+
+
+def scenarios(
+    boards: Sequence[RankedBoard], families: Sequence[SettingsFamily], pairs: Sequence[PairRecord]
+) -> dict[str, Any]:
+    """Every board: those of three models or more, the others apart, and what was changed.
+
+    ``kinds`` are those of their tabs: key, words, number of boards.
+    """
     current = [board for board in compared(boards) if not board.of_setting]
     of_families = [board for family in families for board in family.boards.values()]
     shown = {board.slug for board in (*current, *of_families)}
-    lines = [(board, notes.question(board.first)) for board in current]
+    lines = [_card(board) for board in current]
+    tabs = Counter(kind for line in lines for kind in line["kinds"])
+    tabs.update(family.kind for family in families)
+    real = real_models(pairs)
+    tabs.update(real["kinds"] if pairs else ())
+    words = {**SHORT_KINDS, TEXT: "text"}
     return {
-        "several": [line for line in lines if line[0].enough],
-        "single": [line for line in lines if not line[0].enough],
+        "tabs": [(kind, words[kind], tabs[kind]) for kind in words if tabs[kind]],
+        "n": len(lines) + len(families) + bool(pairs),
+        "real": real,
+        "several": [line for line in lines if line["board"].enough],
+        "single": [line for line in lines if not line["board"].enough],
         "families": families,
         "changed": [board for board in boards if board.slug not in shown],
     }
+
+
+def _card(board: RankedBoard) -> dict[str, Any]:
+    """A board with its question, the kinds that its tabs are of, and its best method."""
+    text = (TEXT,) if select.text_queries(board.records) else ()
+    fit = answers.candidates(board)
+    return {
+        "board": board, "question": notes.question(board.first),
+        "kinds": (board.scenario.kind, *text), "best": fit[0] if fit else "",
+        "keeps": keeps(board.standing.effects[fit[0]]) if fit else "",
+    }  # fmt: skip
 
 
 def newest(records: Sequence[Record], boards: Sequence[RankedBoard]) -> TextTable:

@@ -21,7 +21,7 @@ from leaderboard.names import record_href
 from leaderboard.pages.tables import answer_cell, hurts_cell, models_cell, rank_cell, share_cell
 from leaderboard.rank.answers import HELD, held, update_words, way
 from leaderboard.rank.boards import NO_SCORE, NO_VERDICT, RankedBoard, compared
-from leaderboard.rank.heatmap import heatmap
+from leaderboard.rank.heatmap import Heatmap, heatmap
 from leaderboard.read.methods import MethodInfo, bibtex
 
 # What of a card is shown elsewhere on the page, or not at all.
@@ -61,9 +61,8 @@ def method_page(
         "idea": paragraphs(str(info.card.get("idea", ""))),
         "card": [*card, *_costs(info.method, plain)],
         "sentences": sentences(info, current),
-        "heat": heatmap(_touched(current, info.method), "../", [info.method])
-        if info.ranked and current
-        else None,
+        "heat": _heat(info, [b for b in current if not b.of_setting]),
+        "settings": _heat(info, _touched([b for b in current if b.of_setting], info.method)),
         "standings": [(b, _standings(info.method, b)) for b in plain],
         "sensitivity": sensitivity(info.method, boards),
         "parameters": simple_table("Parameters", "", _PARAMETERS, (), parameters),
@@ -74,13 +73,19 @@ def method_page(
     }
 
 
+def _heat(info: MethodInfo, boards: Sequence[RankedBoard]) -> Heatmap | None:
+    """Shares of one method on some boards; None where it may have no rank, or none is known."""
+    found = heatmap(boards, "../", [info.method]) if info.ranked and boards else None
+    return found if found and found.columns else None
+
+
 def _touched(boards: Sequence[RankedBoard], method: str) -> list[RankedBoard]:
-    """Boards without those of settings that do not touch a method: of equal effect, the first."""
+    """Boards of settings without those that do not touch a method: of equal effect, the first."""
     found: dict[Any, RankedBoard] = {}
     for board in boards:
         about, effect = board.first, board.standing.effects.get(method)
         same = (about.protocol.partition(":")[0], about.track, effect)
-        found.setdefault(same if board.of_setting and effect else board.slug, board)
+        found.setdefault(same if effect else board.slug, board)
     return [*found.values()]
 
 
@@ -142,7 +147,9 @@ def _standing(board: RankedBoard, method: str, metric: str) -> list[TextCell]:
         TextCell(NOT_APPLICABLE, sort="") if row.reason else rank_cell(own.place(method)),
         share_cell(effect),
         *(score_cell(score, about.unit) for score in (lower, *tests, upper)),
-        TextCell() if verdict.compatible is None else answer_cell(verdict.compatible),
+        TextCell()
+        if verdict.compatible is None
+        else answer_cell(verdict.compatible, NO_SCORE if effect is None else effect.first_day),
         TextCell() if effect is None else hurts_cell(effect),
         models_cell(len(row.seeds)) if row.seeds else TextCell(),
     ]

@@ -1,14 +1,16 @@
 """The page of real models: upgrades, what strategies keep of them, how good reports are."""
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmark.errors import BenchError
-from benchmark.pairs import analysis, pair_tables, tables
+from benchmark.pairs import analysis, pair_tables, rebasis, tables
 from benchmark.pairs.records import PairRecord, read_record
 from benchmark.report import numbers
+from benchmark.report.text_table import TextTable
 
 FOLDER = "pairs"
 """Below a folder of records."""
@@ -27,6 +29,42 @@ def read_pairs(
     return found
 
 
+def read_probed(
+    roots: Sequence[Path], damaged: Callable[[BenchError], object]
+) -> list[rebasis.Probe]:  # fmt: skip
+    """Another tool's verdicts beside these records; ``damaged`` as in :func:`read_pairs`."""
+    found: list[rebasis.Probe] = []
+    for folder in (root / FOLDER for root in roots):
+        try:
+            found += rebasis.read_probes(folder) if (folder / rebasis.FILE).exists() else ()
+        except BenchError as error:
+            damaged(error)
+    return found
+
+
+def real_models(records: Sequence[PairRecord]) -> dict[str, Any]:
+    """The card of the page among the scenarios: kinds of its tabs, and the numbers of models."""
+    kinds = {"text": "text", "image": "photographs"}
+    found = list(dict.fromkeys(record.corpus.modality for record in records))
+    corpora = len({record.corpus.title for record in records})
+    pairs = len({record.name for record in records})
+    return {
+        "kinds": [kinds[each] for each in found],
+        "words": f"{pairs} pairs of real models on {corpora} judged corpora.",
+    }
+
+
+def _told(claims: TextTable) -> str:
+    """Numbers of claims by what records make of them, in a sentence."""
+    counts = Counter(row.cells[-1][-1].text for row in claims.rows)
+    told = (
+        f"The records agree with {counts['agree']} of {len(claims.rows)} sentences on real models "
+        f"and disagree with {counts['disagree']}"
+    )
+    open_ones = counts["cannot tell"]
+    return f"{told}; {open_ones} cannot be told." if open_ones else f"{told}."
+
+
 def _plotted(records: Sequence[PairRecord]) -> dict[str, bytes]:
     """Plots by the name of their file."""
     from benchmark.pairs.plot import plot_pairs  # matplotlib takes a second
@@ -36,7 +74,9 @@ def _plotted(records: Sequence[PairRecord]) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in paths}
 
 
-def pairs_page(records: Sequence[PairRecord]) -> dict[str, Any]:
+def pairs_page(
+    records: Sequence[PairRecord], probed: Sequence[rebasis.Probe] = ()
+) -> dict[str, Any]:  # fmt: skip
     """Values of the template."""
     groups: dict[str, list[PairRecord]] = {}
     for record in records:
@@ -53,9 +93,12 @@ def pairs_page(records: Sequence[PairRecord]) -> dict[str, Any]:
         "cells": len(records), "reports": sum(len(r.reports) for r in records),
         "corpora": list(dict.fromkeys(r.corpus.title for r in records)),
         "correlation": numbers.number(analysis.VALUES["gain-correlation"](records), "coefficient"),
+        "told": _told(claims := tables.claims_table(records)),
         "n_upgrades": len(some), "figures": _plotted(records),
-        "claims": tables.claims_table(records), "held": tables.held_table(records),
+        "claims": claims, "held": tables.held_table(records),
         "regret": tables.regret_table(records), "verdicts": tables.verdict_table(records),
         "kept": tables.kept_table(records), "sizes": tables.sizes_table(records),
+        "tools": rebasis.tools_table(records, probed) if probed else None,
+        "decisions": rebasis.decisions_table(records, probed) if probed else None,
         "all_cells": tables.cells_table(records),
     }  # fmt: skip

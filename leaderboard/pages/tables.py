@@ -26,6 +26,7 @@ from benchmark.report.text_table import (
 )
 from leaderboard.names import file_name, method_href
 from leaderboard.rank.boards import RankedBoard
+from leaderboard.read.methods import MethodInfo
 
 OLDER = "older version"
 """Records whose trainings have no version."""
@@ -40,6 +41,20 @@ def method_cell(method: str, root: str = "", *words: str) -> TextCell:
     return TextCell(method, small=small, href=f"{root}{method_href(method)}")
 
 
+def paper_cells(info: MethodInfo, root: str = "") -> tuple[TextCell, ...]:
+    """Venue and year of a method's paper, with a link to its numbers, and its authors' code."""
+    if info.paper is None:
+        return ()
+    href = f"{root}published/{file_name(info.published)}.html" if info.published else ""
+    hint = f"{info.paper.authors}, {info.paper.title}"
+    code = (
+        (TextCell("code", href=info.code, hint="the authors' code", look="paper"),)
+        if info.code
+        else ()
+    )
+    return TextCell(info.paper.place, href=href, hint=hint, look="paper"), *code
+
+
 def count_cell(n: int | None, empty: str = numbers.DASH) -> TextCell:
     """A whole number, or a word where there is none."""
     return TextCell(empty if n is None else str(n), sort="" if n is None else str(n))
@@ -51,18 +66,20 @@ def models_cell(n: int) -> TextCell:
     return TextCell(models_words(n), sort=str(n), look=look)
 
 
-def answer_cell(answer: tuple[int, int] | None) -> TextCell:
-    """Yes or no, or on how many of the seeds; coloured from three seeds on."""
+def answer_cell(answer: tuple[int, int] | None, kept: Estimate) -> TextCell:
+    """Yes or no, or on how many of the seeds; coloured where the interval of ``kept`` has no 0."""
     words = numbers.of_seeds(answer)
     sort = "" if answer is None else f"{answer[0] / answer[1]:.3g}"
-    sure = answer is not None and answer[1] >= LEAST_MODELS
+    sure = kept.is_above(0.0) or kept.is_below(0.0)
     return TextCell(words, sort=sort, look=words if sure and words in ("yes", "no") else "few")
 
 
 def rank_cell(place: RankPlace, empty: str = numbers.DASH) -> TextCell:
-    """Rank, and how many others cannot be told apart."""
-    tied = f"tied with {place.tied}" if place.rank is not None and place.tied else ""
-    return count_cell(place.rank, empty)._replace(small=tied)
+    """Rank with its interval, and how many others cannot be told apart."""
+    if place.span is None or not place.tied:
+        return count_cell(place.rank, empty)
+    words = "{} to {}, tied with {}".format(*place.span, place.tied)
+    return count_cell(place.rank)._replace(small=words)
 
 
 def share_cell(effect: Effect | None) -> TextCell:
@@ -158,7 +175,8 @@ def _name(board: RankedBoard, method: str) -> TextCell:
         "control" * control, board.info[method].second_hand, OLDER * older,
         ELSEWHERE * (method in board.unranked),
     )  # fmt: skip
-    return method_cell(method, "../", *words)
+    parts = paper_cells(board.info[method], "../")
+    return method_cell(method, "../", *words)._replace(parts=parts)
 
 
 def _bound_cells(
@@ -205,7 +223,7 @@ def _cells(board: RankedBoard, row: MethodScores, metric: str, own: Standing) ->
         best = effect.enough and row.method in board.table.best(metric, case)
         yield _plain(row.cells.get((metric, case)), unit, effect.models, best=best)
     verdict = row.verdicts.get(metric)
-    yield answer_cell(verdict.compatible) if verdict else TextCell()
+    yield answer_cell(verdict.compatible, effect.first_day) if verdict else TextCell()
     yield hurts_cell(effect)
     yield from _cost_cells(board, row.method)
     yield models_cell(effect.models)

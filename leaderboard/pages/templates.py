@@ -39,8 +39,8 @@ def from_markdown(text: str) -> Markup:
     Example:
         >>> str(from_markdown("<!-- made --> See [a](b.md), [c](#d) & `<e>`."))
         '<p>See a, <a href="#d">c</a> &amp; <code>&lt;e&gt;</code>.</p>\n'
-        >>> str(from_markdown("## In `x`, first"))
-        '<h2 id="in-x-first">In <code>x</code>, first</h2>\n'
+        >>> str(from_markdown("## In `x`\nText"))
+        '<details id="in-x">\n<summary>In <code>x</code></summary>\n<p>Text</p>\n</details>\n'
     """
     from markdown_it import MarkdownIt
 
@@ -60,7 +60,16 @@ def from_markdown(text: str) -> Markup:
             if not away and child.type != "image":
                 kept.append(child)
         token.children = kept if token.children is not None else None
-    return Markup(parser.renderer.render(tokens, parser.options, {}))
+    return Markup(_folded(parser.renderer.render(tokens, parser.options, {})))
+
+
+def _folded(page: str) -> str:
+    """Parts of a document below its first one, each folded below its heading."""
+    first, *parts = re.split(r"(?=<h2 )", page)
+    heading = re.compile(r"<h2 (.*?)>(.*?)</h2>(.*)", re.S)
+    return first + "".join(
+        heading.sub(r"<details \1>\n<summary>\2</summary>\3</details>\n", part) for part in parts
+    )
 
 
 def definitions(pairs: Iterable[tuple[str, str]]) -> Markup:

@@ -188,10 +188,12 @@ def worst_words(board: RankedBoard, effect: Effect) -> str:
 
 def board_answer(board: RankedBoard) -> dict[str, Any]:
     """The first lines of a board: the best that does not hurt, and what else must be known."""
-    fit = candidates(board)
+    fit, direct = candidates(board), direct_words(board)
     lines = []
     if not fit:
-        lines.append("No method that was measured here is better than doing without any.")
+        # One that is made to fit the first model, not the one before, may be: that is said below.
+        no = "Updated one after the other, no" if direct else "No"
+        lines.append(f"{no} method that was measured here is better than doing without any.")
     else:
         best = fit[0]
         place = board.standing.place(best)
@@ -201,7 +203,7 @@ def board_answer(board: RankedBoard) -> dict[str, Any]:
         if needs := [HELD[need] for need in held(board.info[best])]:
             lines.append(f"It needs {' and '.join(needs)}.")
         lines.append(f"Worst moment: {worst_words(board, effect)}.")
-    lines += direct_words(board)
+    lines += direct
     plain = plain_words(board, fit[0] if fit else None)
     half = half_words(board)
     lines += [words for words in (plain, half) if words]

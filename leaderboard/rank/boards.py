@@ -27,6 +27,8 @@ from leaderboard.read.methods import MethodInfo
 
 NO_SCORE = Estimate(None)
 NO_VERDICT = CaseVerdict(None, None, None)
+FIRST_DAY = "upgrade kept on the first day"
+"""Name of the columns of :attr:`Effect.first_day` in downloads."""
 # Scores of one enrolment gallery stand on the records' pages.
 _PARTS = ("g1_", "g2_", "pooled_")
 # One update with every task: any method can take part.
@@ -334,12 +336,15 @@ def _numbers(board: RankedBoard, row: MethodScores, metric: str) -> dict[str, An
         cells[name] = None if answer is None else numbers.of_seeds(answer)
     costs = board.costs.get(row.method, {}) if method else {}
     numbers_of_effect: dict[str, Any] = {"ranked by": own.criterion.words}
+    ends[FIRST_DAY] = NO_SCORE if effect is None else effect.first_day
     for name, score in ends.items():
         numbers_of_effect |= _ends(name, score)
     return {
         "kind": row.kind, "method": row.full,
         "family": board.info[row.method].family if method else "bound",
         "metric": metric, "rank": place.rank, "tied with": place.tied if place.rank else None,
+        "best rank": place.span[0] if place.span else None,
+        "worst rank": place.span[1] if place.span else None,
         **numbers_of_effect, "hurts": None if effect is None else "yes" if effect.hurts else "no",
         **cells, "gain": rounded(verdict.gain), **{key: costs.get(key) for key in board.cost_keys},
         "seeds": " ".join(map(str, row.seeds)), "reason": row.reason,

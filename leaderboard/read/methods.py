@@ -5,15 +5,15 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from benchmark.config import registry
 from benchmark.config.declarations import MethodDeclaration
-from benchmark.config.files import read_sealed, write_sealed
+from benchmark.config.files import default_store, read_sealed, write_sealed
 from benchmark.errors import BenchError
-from benchmark.harness.store import default_store
+from benchmark.records.published import Paper
 from benchmark.records.record import Record
 from benchmark.report.record_facts import words
 
@@ -39,6 +39,8 @@ class MethodInfo:
         changes: ``gallery``, ``queries``, ``dimension``.
         card: See :func:`card`; empty where this installation does not know the method.
         error: Why there is no card.
+        published: Id of its paper among those with published numbers, if it is there.
+        code: Address of its authors' code, if that is known.
     """
 
     method: str
@@ -48,6 +50,18 @@ class MethodInfo:
     changes: tuple[str, ...] = ()
     card: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
+    published: str = ""
+    code: str = ""
+
+    @property
+    def paper(self) -> "CitedPaper | None":
+        """Its paper; None of controls and of what has none."""
+        return cited(str(self.card.get("paper", "")))
+
+    @property
+    def fidelity(self) -> str:
+        """The source that it was built from: ``paper``, ``code``, ``second-hand``, ``ours``."""
+        return str(self.card.get("fidelity", "")).partition(":")[0]
 
     @property
     def ranked(self) -> bool:
@@ -110,6 +124,23 @@ def method_info(name: str) -> MethodInfo:
     return MethodInfo(name, about["family"], about["summary"], needs, changes, about)
 
 
+def link_papers(
+    infos: Mapping[str, MethodInfo], papers: Mapping[str, Paper]
+) -> dict[str, MethodInfo]:
+    """Methods with what is known of their papers: first author and year must be the same."""
+    linked = {}
+    for method, info in infos.items():
+        own = info.paper
+        found = (
+            (name, paper.code)
+            for name, paper in papers.items()
+            if own and paper.authors.startswith(own.first) and paper.venue.endswith(own.year)
+        )
+        published, code = next(found, ("", ""))
+        linked[method] = replace(info, published=published, code=code)
+    return linked
+
+
 def _plain(need: str) -> str:
     """``side-information simclr`` is side-information; extra dimensions are among the changes."""
     if need.startswith("side-information"):
@@ -164,7 +195,44 @@ def _family(name: str, method: MethodDeclaration) -> MethodFamily:
     return "compatible training" if trained else "transformation"
 
 
-def bibtex(name: str, paper: str) -> str:
+@dataclass(frozen=True)
+class CitedPaper:
+    """A paper, of ``Authors, Title, Venue Year``."""
+
+    authors: str
+    title: str
+    venue: str  # empty where none is named
+    year: str
+
+    @property
+    def first(self) -> str:
+        """Family name of its first author."""
+        return re.split(r"[ ,]", self.authors, maxsplit=1)[0]
+
+    @property
+    def place(self) -> str:
+        """Venue and year."""
+        return f"{self.venue} {self.year}".strip()
+
+
+def cited(words: str) -> CitedPaper | None:
+    """The paper that a method declares; None for controls, baselines and anything else.
+
+    Example:
+        >>> cited("Ramanujan et al., Forward Compatible Training, CVPR 2022").place
+        'CVPR 2022'
+    """
+    match = re.match(
+        r"(?P<authors>[^,]+(?:(?:, [A-Z][\w'-]*)+ and [A-Z][\w'-]*)?), "
+        r"(?P<title>.+?), (?P<venue>[^,\d]*?) ?(?P<year>\d{4})",
+        words,
+    )
+    if match is None or words.startswith(("Control", "Baseline", "Ours")):
+        return None
+    return CitedPaper(**match.groupdict())
+
+
+def bibtex(name: str, words: str) -> str:
     """An entry made of ``Authors, Title, Venue Year``; empty for anything else.
 
     Example:
@@ -178,23 +246,19 @@ def bibtex(name: str, paper: str) -> str:
         >>> "author    = {A and B and C}," in bibtex("x", "A, B and C, Title, ICLR 2025")
         True
     """
-    match = re.match(
-        r"(?P<who>[^,]+(?:(?:, [A-Z][\w'-]*)+ and [A-Z][\w'-]*)?), "
-        r"(?P<title>.+?), (?P<venue>[^,\d]*?) ?(?P<year>\d{4})",
-        paper,
-    )
-    if match is None or paper.startswith(("Control", "Baseline")):
+    about = cited(words)
+    if about is None:
         return ""
-    authors = match["who"].removesuffix(" et al.").replace(", ", " and ")
+    authors = about.authors.removesuffix(" et al.").replace(", ", " and ")
     fields = {
-        "author": f"{authors} and others" if match["who"].endswith(" et al.") else authors,
-        "title": f"{{{match['title']}}}",
-        **({"booktitle": match["venue"]} if match["venue"] else {}),
-        "year": match["year"],
+        "author": f"{authors} and others" if about.authors.endswith(" et al.") else authors,
+        "title": f"{{{about.title}}}",
+        **({"booktitle": about.venue} if about.venue else {}),
+        "year": about.year,
     }
-    kind = "inproceedings" if match["venue"] else "misc"
+    kind = "inproceedings" if about.venue else "misc"
     lines = ",\n".join(f"  {key:<9} = {{{value}}}" for key, value in fields.items())
-    return f"@{kind}{{{name.partition(':')[0].replace('-', '')}{match['year']},\n{lines}\n}}"
+    return f"@{kind}{{{name.partition(':')[0].replace('-', '')}{about.year},\n{lines}\n}}"
 
 
 def board_bibtex(newest: Record) -> str:

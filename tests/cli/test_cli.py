@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from pathlib import Path
@@ -13,6 +14,7 @@ from support.command import call
 
 from benchmark.cli import options
 from benchmark.cli.app import app
+from benchmark.config import registry
 
 ROOT = Path(__file__).parents[2]
 RUN = ("run", "-m", "bct", "-p", "open-class", "-t", "toy", "--device", "cpu")
@@ -169,6 +171,45 @@ def test_lists_and_cards(bench) -> None:
     assert "training cost" in card
 
 
+NAMES = [*registry.method_files(), *registry.protocol_files(), *registry.track_files()]
+
+
+def test_every_card_fits_a_screen() -> None:
+    """24 lines of 80 characters, with the command above and the prompt below."""
+    for name in NAMES:
+        code, out, _ = call("info", name)
+        lines = out.splitlines()
+        assert code == 0 and len(lines) <= 22, name
+        assert max(map(len, lines)) <= 80, (name, lines)
+        told = lines[-1] == f"Everything: bench info {name} --all"
+        assert told or not any(line.endswith("…") for line in lines), name
+    card = call("info", "mixbct")[1]
+    assert "ratio: 0.3 # alpha, section 4.3" in card and "plain: drop 0.0" in card
+
+
+def test_lists_say_how_long_a_first_run_takes() -> None:
+    """From the committed file alone; a track of half the images takes half the time."""
+    rows = {kind: {row["id"]: row for row in json.loads(call("list", kind, "--json")[1])}
+            for kind in ("tracks", "protocols")}  # fmt: skip
+    committed = list(csv.DictReader((Path(ROOT) / "results" / "times.csv").open(encoding="utf-8")))
+    first = [row for row in committed if row["work"] == "first run"]
+    for kind, key in (("tracks", "track"), ("protocols", "protocol")):
+        known = {row[key] for row in first}
+        for name in known:
+            least = min(float(row["seconds"]) for row in first if row[key] == name)
+            assert rows[kind][name]["minutes"] == round(least / 60, 1)
+    tracks = rows["tracks"]
+    assert tracks["toy"]["minutes"] is None is tracks["glyphs-large"]["minutes"]
+    assert tracks["glyphs-short"]["minutes"] == pytest.approx(
+        tracks["glyphs"]["minutes"] / 2, abs=0.1
+    )
+    lines = call("list", "tracks")[1].splitlines()
+    glyphs = next(line for line in lines if line.startswith("glyphs "))
+    assert f" {tracks['glyphs']['minutes']:.1f} min " in glyphs and lines[-1].startswith(
+        "Minutes: "
+    )
+
+
 def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
     code, out, _ = bench(*RUN, "--dry-run", "--store", tmp_path / "s", "--out", tmp_path / "o")
     assert code == 0
@@ -201,7 +242,7 @@ def test_a_dry_run_of_settings_says_which_is_which(bench, tmp_path) -> None:
 
 
 def test_the_card_of_a_protocol_is_read_line_by_line(bench) -> None:
-    lines = bench("info", "arch-change")[1].splitlines()
+    lines = bench("info", "arch-change", "--all")[1].splitlines()
     at = lines.index("generations:")
     assert lines[at + 1 : at + 3] == ["  old:", "    classes:   0.0, 0.5"]
     at = lines.index("  longer:")
@@ -212,7 +253,7 @@ def test_the_card_of_a_protocol_is_read_line_by_line(bench) -> None:
 
 
 def test_the_card_of_a_track_says_how_its_data_are_read() -> None:
-    out = call("info", "folder")[1]
+    out = call("info", "folder", "--all")[1]
     words = " ".join(out.split())
     assert "image of the other classes is both a query and a gallery item" in words
     assert "channels: 3 # 3 for colour, 1 for grey" in words and "pattern: ''" in words

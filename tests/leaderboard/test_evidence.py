@@ -13,6 +13,7 @@ from benchmark.errors import BenchError
 from benchmark.records import published
 from benchmark.records.details_files import details_path
 from benchmark.records.files import write_record
+from benchmark.studies.claims import read_claims
 from benchmark.studies.claims.tables import STATUSES
 from leaderboard.site import build_folder
 
@@ -30,11 +31,10 @@ def site(make, tmp_path):
     return built
 
 
-def board(make, track, dataset, n, **methods):
+def board(make, track, dataset, n, protocol="open-class", **methods):
+    about = {"name": dataset, "fingerprint": "f"}
     return [
-        make(
-            m, score + 0.002 * s, seed=s, track=track, dataset={"name": dataset, "fingerprint": "f"}
-        )
+        make(m, score + 0.002 * s, seed=s, track=track, dataset=about, protocol=protocol)
         for m, score in methods.items()
         for s in range(n)
     ]
@@ -64,6 +64,24 @@ def test_failures_are_shown_and_rendered_boards_link(make, site) -> None:
     boards = {path.name: path.read_text() for path in (out / "boards").glob("*.html")}
     linked = {name for name, text in boards.items() if "evidence.html#transfer" in text}
     assert linked and all("glyphs" in name for name in linked)
+
+
+def test_each_paper_has_a_page_of_its_claims(make, site) -> None:
+    """Of bct-2: l2 is far above bct and old/old, so that penalised distances are compatible."""
+    out = site(board(make, "cifar100-small", "cifar100", 3, "extended-class", **SCORES))
+    claims = read_claims()
+    for paper in claims.papers:
+        page = (out / "claims" / f"{paper}.html").read_text()
+        own = [name for name in claims.claims if name.rpartition("-")[0] == paper]
+        assert own and all(f'<section id="{name}">' in page for name in own)
+    page = (out / "claims" / "bct.html").read_text()
+    section = re.search(r'<section id="bct-2">.*?</section>', page, re.S)[0]
+    assert "fails on photographs" in section and "disagrees" in section
+    assert "l2 old/old &gt; l2 new/old" in section and "-20.2 <small>±0.5</small>" in section
+    for name in ("index", "evidence", "published", "published/bct"):
+        assert "claims/bct.html" in (out / f"{name}.html").read_text(), name
+    assert "../claims/bct.html#bct-2" in (out / "methods" / "l2.html").read_text()
+    assert "../claims/bct.html#bct-2" not in (out / "methods" / "fct.html").read_text()
 
 
 def test_lengths_of_training_are_shown_where_a_study_is(make, site, tmp_path) -> None:

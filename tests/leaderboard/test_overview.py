@@ -152,7 +152,7 @@ def test_a_chain_says_what_goes_without_the_models_between(tmp_path):
     page = (tmp_path / "site" / "boards" / "sequential-glyphs.html").read_text()
     shown = re.sub(r"<script.*?</script>", "", page, flags=re.S)
     text = html.unescape(" ".join(re.sub(r"<[^>]+>", " ", shown).split()))
-    assert "No method that was measured here is better" in text
+    assert "Updated one after the other, no method that was measured here is better" in text
     assert (
         "Without the models between (v3/v1 direct) fct has 61.0, the old model 50.0, which cannot "
         "be told apart." in text

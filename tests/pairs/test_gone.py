@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from support.upgrades import planted
 
+from benchmark.config.embedders import load_embedder
 from benchmark.pairs.board import CellPlan
 from benchmark.pairs.cells import CellVectors
 from benchmark.pairs.corpora import Corpus, CorpusSource
-from benchmark.pairs.embedders import load_embedder
 from benchmark.pairs.gone import OTHERS, OWN, PAIRS, cells, gone_table, measure
 from benchmark.pairs.vectors import Vectors, place_of
 

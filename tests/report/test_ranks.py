@@ -95,6 +95,8 @@ def test_places_against_a_plain_count(values):
         assert found[method].rank == better + 1
         ties = [m for m in scored if m != method and not apart(values[method], values[m])]
         assert found[method].tied == len(ties)
+        first, last = found[method].span
+        assert first <= found[method].rank <= last and last - first == len(ties)
 
 
 def test_several_seeds_are_compared_seed_by_seed():

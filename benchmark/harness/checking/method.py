@@ -21,6 +21,8 @@ from benchmark.harness.store import Store
 from benchmark.records.record import Record
 
 _CPU = Compute("cpu")
+CHECKS = 7
+"""Lines of :func:`check_method` of a method that nothing is wrong with."""
 _FEW = {"recipe.transform_steps": 6}
 """Steps of a map: two epochs of the toy images, so that a killed fit goes on from one."""
 
@@ -129,4 +131,4 @@ def _check_record(request: Request, store: Store, out: Path) -> Iterator[str]:
 
 def _hits(record: Record) -> str:
     hits = {case: record.scores[case].get("cmc_at_1") for case in sorted(record.scores)}
-    return ", ".join(f"{case} {hit:.3f}" for case, hit in hits.items() if hit is not None)
+    return ", ".join(f"{case} {100 * hit:.1f} %" for case, hit in hits.items() if hit is not None)

@@ -76,6 +76,8 @@ def counts_table(answers: Sequence[Answer], claims: Claims) -> TextTable:
     rows = []
     for paper, title in claims.papers.items():
         own = [a.status for a in answers if _paper(a) == paper]
+        if not own:
+            continue
         rows.append([title, *(str(own.count(status)) for status in STATUSES)])
     every = [a.status for a in answers]
     rows.append(["all", *(str(every.count(status)) for status in STATUSES)])

@@ -1,0 +1,275 @@
+"""Ways of readers on the site of the committed records: a few clicks, one screen, the right answer.
+
+Answers are computed again from the records, by plain formulas of their own.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from support.command import call
+
+from benchmark.records.selection import read_selection
+from benchmark.studies.claims import answers, read_claims
+from leaderboard.site import build_folder
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.slow  # the whole board is built
+
+RESULTS = Path(__file__).parents[2] / "results"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+HEIGHT, MOST_CLICKS = 900, 3
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    out = tmp_path_factory.mktemp("site")
+    _, skipped = build_folder(RESULTS, out)
+    assert not skipped
+    return out
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip(f"no browser found ({', '.join(BROWSERS)})")
+    with playwright.sync_playwright() as driver:
+        made = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+class Reader:
+    """Somebody on the first page, who clicks, then reads what the screen shows."""
+
+    def __init__(self, browser, site):
+        self.page = browser.new_page(viewport={"width": 1280, "height": HEIGHT})
+        self.page.goto((site / "index.html").as_uri())
+        self.clicks = 0
+
+    def click(self, words, within="body"):
+        self.page.locator(f"{within} a", has_text=words).first.click()
+        self.page.wait_for_load_state()
+        self.clicks += 1
+
+    def choose(self, name, value):
+        self.page.select_option(f"[name={name}]", value)
+        self.clicks += 1
+
+    def read(self, place):
+        """The words of a place, all of which is on the screen."""
+        found = self.page.locator(place).first
+        found.wait_for()
+        self.page.wait_for_timeout(200)
+        box = found.bounding_box()
+        assert self.clicks <= MOST_CLICKS
+        assert box["y"] >= 0 and box["y"] + box["height"] <= HEIGHT, box
+        return " ".join(found.inner_text().split())
+
+
+@pytest.fixture
+def reader(browser, site):
+    made = Reader(browser, site)
+    yield made
+    made.page.close()
+
+
+def records(protocol, track, *methods):
+    found = read_selection([RESULTS / "measured"], protocol=[protocol], track=[track])
+    own = [each.record for each in found if each.record.status == "done"]
+    return [r for r in own if not methods or r.method in methods]
+
+
+def shares(protocol, track, method, metric="cmc_at_1"):
+    """Seed -> share of the upgrade on the day of the update."""
+    found = {}
+    for r in records(protocol, track, method):
+        low, high = r.bounds["lower"][metric], r.bounds["upper"][metric]
+        found[r.seed] = (r.scores["new/old"][metric] - low) / (high - low)
+    return found
+
+
+def interval(values):
+    """Mean and Student's half width, in whole percent."""
+    mean, error = np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
+    return round(100 * mean), round(100 * stats.t.ppf(0.975, len(values) - 1) * error)
+
+
+def check_shares(text, protocol, track):
+    """Every share that a text tells is that of the records."""
+    told = re.findall(r"(?:^|[ (])([\w:-]+) keeps (-?\d+) % ± (\d+) of the upgrade", text)
+    for method, mean, half in told:
+        values = [*shares(protocol, track, method).values()]
+        assert (int(mean), int(half)) == interval(values), method
+    return {method: int(mean) for method, mean, _ in told}
+
+
+def test_a_vendor_retires_the_model(reader):
+    """Nothing that a vendor's user can do keeps anything; what would needs the old model."""
+    reader.click("My vendor retires a model")
+    text = reader.read("#chosen")
+    assert text.startswith("Embed everything again: ")
+    assert "Before the switch-off embed a sample of the items and of the queries" in text
+    assert list(check_shares(text, "extended-class", "cifar100-open")) == ["cascade"]
+    assert "but the old model must run on every query" in text
+    for method in ("fct", "linear", "local-drift"):
+        assert np.mean([*shares("extended-class", "cifar100-open", method).values()]) <= 0
+
+
+def test_who_trains_and_cannot_touch_the_index(reader):
+    reader.click("I train my own and cannot touch the index")
+    text = reader.read("#chosen")
+    assert text.startswith("Keep the old model: ") and "0 % of the upgrade" in text
+    check_shares(text, "extended-class", "cifar100-open")
+    for method in ("bct", "mixbct", "bt2"):
+        assert np.mean([*shares("extended-class", "cifar100-open", method).values()]) <= 0
+
+
+def test_faces(reader):
+    """By one model: none that does not hurt new/new is above keeping the old one."""
+    reader.click("Faces, 1:1")
+    text = reader.read("#answer")
+    assert "No method that was measured here is better than doing without any." in text
+    assert "1 model: no ranks here" in text
+    hurting = re.search(r"Hurts new/new: ([^.]*)", text)
+    hurt = hurting[1].split(", ") if hurting else []
+    for r in records("ijbc-1v1", "glyphs"):
+        score = r.scores.get("new/old", {}).get("tar_at_far_1e-4")
+        if r.method not in hurt and score is not None:
+            assert score <= r.bounds["lower"]["tar_at_far_1e-4"], r.method
+
+
+def test_five_updates(reader):
+    reader.click("A chain of five updates")
+    text = reader.read("#answer")
+    assert text.startswith("Updated one after the other, no method that was measured here")
+    method, value, old = re.search(
+        r"Without the models between \(v6/v1 direct\) (\S+) has (\S+), the old model (\S+\d)", text
+    ).groups()
+    found = {r.method: r for r in records("sequential-six", "glyphs")}
+    direct = {
+        m: r.scores["v6/v1 direct"]["cmc_at_1"]
+        for m, r in found.items() if "v6/v1 direct" in r.scores and m != "independent"
+    }  # fmt: skip
+    assert max(direct, key=direct.get) == method
+    assert f"{100 * direct[method]:.1f}" == value
+    assert f"{100 * found[method].bounds['lower']['cmc_at_1']:.1f}" == old
+    assert all(r.scores["v6/v1"]["cmc_at_1"] < r.bounds["lower"]["cmc_at_1"]
+               for r in found.values())  # fmt: skip
+
+
+def half_filled(method):
+    """CMC@1 with half of the gallery backfilled, in the method's own order."""
+    values = []
+    for r in records("backfill", "cifar100-open", method):
+        curves = r.orders.get("priority") or r.orders["random"]
+        curve = curves.curves["cmc_at_1"]
+        values.append(curve[len(curve) // 2])
+    return np.mean(values)
+
+
+def test_half_refilled(reader):
+    reader.click("Half of the gallery is backfilled")
+    text = reader.read("#answer")
+    method, value, without = re.search(
+        r"Half of the gallery backfilled: (\S+) has CMC@1 (\S+); no method in random order (\S+\d)",
+        text,
+    ).groups()
+    assert f"{100 * half_filled(method):.1f}" == value
+    assert f"{100 * half_filled('independent'):.1f}" == without
+    assert all(half_filled(m) <= half_filled(method) for m in ("bct", "fct", "fastfill"))
+
+
+def test_bct_or_mixbct_and_how_sure(reader):
+    reader.click("This method or that one, and how sure", ".questions")
+    reader.choose("a", "bct")
+    reader.choose("b", "mixbct")
+    assert re.match(
+        r"Of \d+ boards bct keeps more on \d+, mixbct on \d+", reader.read("#both .answer")
+    )
+    row = "#both tr:has(a[href='boards/extended-class-cifar100-small.html'])"
+    text = reader.read(row)
+    bct, mixbct = (shares("extended-class", "cifar100-small", m) for m in ("bct", "mixbct"))
+    both = ["{} % ± {}".format(*interval([*of.values()])) for of in (bct, mixbct)]
+    assert " ".join(both) in text
+    margins = [bct[seed] - mixbct[seed] for seed in bct]
+    mean, half = np.mean(margins), stats.sem(margins) * stats.t.ppf(0.975, len(margins) - 1)
+    low, mid, high = (f"{100 * v:+.0f}" for v in (mean - half, mean, mean + half))
+    assert f"{mid} ({low} to {high})" in text
+    assert text.endswith("bct" if mean > half else "cannot be told")
+
+
+def test_whether_it_holds_beyond_small_pictures(reader):
+    reader.click("Does it hold beyond small pictures")
+    text = reader.read("#answer")
+    _, out, _ = call("pairs", "table", RESULTS / "pairs", "--show", "claims", "-f", "csv")
+    verdicts = [line.rpartition(",")[2] for line in out.splitlines() if line.startswith("real-")]
+    agree, disagree = verdicts.count("agree"), verdicts.count("disagree")
+    assert agree + disagree > 10
+    assert f"agree with {agree} of {len(verdicts)} sentences on real models" in text
+    assert f"and disagree with {disagree}" in text
+
+
+def test_what_became_of_fastfills_claims(reader):
+    reader.click("FastFill", "#told ~ p")
+    text = reader.read("#answer")
+    claims = read_claims()
+    own = {name: c for name, c in claims.claims.items() if name.startswith("fastfill-")}
+    measured = [each.record for each in read_selection([RESULTS / "measured"])]
+    found = [a.status for a in answers(claims.model_copy(update={"claims": own}), measured)]
+    assert f"{len(own)} claims: " in text
+    assert f"{found.count('fails')} fail on photographs" in text
+    assert f"{found.count('open')} are open" in text
+
+
+def test_no_page_is_cut_overlaid_or_too_long(browser, site):
+    """Every page but those of records, from a phone to a desk; dark is as light but for colours."""
+    layout = (Path(__file__).parent / "layout.js").read_text(encoding="utf-8")
+    pages = [p for p in sorted(site.rglob("*.html")) if p.relative_to(site).parts[0] != "records"]
+    assert len(pages) > 100
+    page, found = browser.new_page(viewport={"width": 1280, "height": HEIGHT}), {}
+    for i, file in enumerate(pages):
+        page.emulate_media(color_scheme=("light", "dark")[i % 2])
+        page.set_viewport_size({"width": 1280, "height": HEIGHT})
+        page.goto(file.as_uri())
+        if page.locator("script[src$='kit.js']").count():
+            page.wait_for_selector("html[data-drawn=all]", state="attached")
+        for width in (1280, 1024, 768, 400):
+            page.set_viewport_size({"width": width, "height": HEIGHT})
+            page.wait_for_timeout(250)
+            if faults := page.evaluate(layout):
+                found[f"{file.relative_to(site)} at {width}"] = faults[:3]
+    page.close()
+    assert found == {}
+
+
+SCREEN = 40
+TERMINAL = {
+    "bct or mixbct": ("compare bct mixbct results -p extended-class -t cifar100-small",
+                      r"new/old  CMC@1 .* \+"),
+    "faces": ("table results -p ijbc-1v1 -t glyphs", "no method beats keeping the old model"),
+    "five updates": (
+        "table results -p sequential-six -t glyphs -m fct:simclr,fct --metrics cmc_at_1",
+        r"fct:simclr +\*[\d.]+ .* \*[\d.]+",
+    ),
+    "half refilled": (
+        "table results -p backfill -t cifar100-open -m cascade,fct,fct:simclr --metrics cmc_at_1",
+        "areas under the backfilling curves",
+    ),
+    "fastfill": ("claims results --only fastfill", "fastfill-1 .*disagrees"),
+    "real models": ("pairs table --show claims", "real-8 .*"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", TERMINAL)
+def test_a_terminal_answers_in_one_command(way, monkeypatch):
+    command, words = TERMINAL[way]
+    monkeypatch.chdir(RESULTS.parent)
+    monkeypatch.setenv("COLUMNS", "120")
+    code, out, err = call(*command.split())
+    assert code == 0, err
+    assert re.search(words, "\n".join(out.splitlines()[:SCREEN])), out
