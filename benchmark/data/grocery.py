@@ -65,7 +65,7 @@ class Grocery(FileDatasetReader):
         "https://github.com/marcusklasson/GroceryStoreDataset",
         licence="MIT",
         how="the folder `dataset` of a clone of this repository; a copy of 96 pixels is in "
-        "`data/grocery-small` of ours",
+        "`protocols/grocery-small` of ours",
         counts={
             "training classes": 81, "training images": 2640, "test classes": 81,
             "test images": 5421, "test groups": 42,

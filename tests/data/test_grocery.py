@@ -12,7 +12,7 @@ from benchmark.data.grocery_copy import pack
 from benchmark.errors import BenchError
 
 ROOT = Path(__file__).parents[2]
-SMALL = ROOT / "data" / "grocery-small"
+SMALL = ROOT / "protocols" / "grocery-small"
 WHOLE = ROOT.parent / "shared" / "data" / "grocery"
 HEAD = (
     "Class Name (str),Class ID (int),Coarse Class Name (str),Coarse Class ID (int),"
