@@ -42,7 +42,6 @@ from benchmark.report import render
 from benchmark.report.card import method_card
 from benchmark.report.text_table import simple_table
 from benchmark.training.side_kinds import SIDES
-from benchmark.upgrade.decide.verdict import rule
 
 _PART = re.compile(r"(<!-- (bench|docs|records|plans) (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
 _KINDS = ("bench", "docs", "records", "plans")
@@ -322,41 +321,11 @@ def _output(*words: str) -> list[str]:
     return ["```text", *command_output([*words]).rstrip().splitlines(), "```"]
 
 
-def _cutoffs(*thresholds: str) -> list[str]:
-    """Cut-offs that the report on the demo finds in the place of these."""
-    return _of_demo("thresholds", threshold=[float(each) for each in thresholds])
+def _upgrade(name: str, *arguments: str) -> Iterable[str]:
+    """Parts of the guide to ``bench upgrade``."""
+    from upgrade_parts import PARTS
 
-
-def _compressed() -> list[str]:
-    """Vectors of the demo in fewer bits."""
-    return _of_demo("compressed", compressed=True)
-
-
-def _of_demo(name: str, **asked: Any) -> list[str]:
-    """A table of the report on the demo."""
-    import benchmark
-    from benchmark.upgrade.read.demo import demo_arguments
-    from benchmark.upgrade.show import tables
-
-    document = benchmark.upgrade(**demo_arguments(), **asked).document
-    return render([getattr(tables, name)(document)], "markdown").splitlines()
-
-
-def _verdicts() -> list[str]:
-    """Verdicts on simulated queries, from the figures of ``bench perf verdicts``."""
-    path = Path(__file__).parent / "figures" / "verdicts.json"
-    found = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    shares = ("keep", "strategy", "re-embed", "undecided", "wrong", "missed")
-    rows = [
-        (
-            f"{row['queries']:,}", str(row["tried"]), f"{100 * row['upgrade']:g}",
-            "" if row["share"] is None else f"{row['share']:.1f}",
-            *(f"{100 * row[key]:.1f}" for key in shares), str(row["draws"]),
-        )
-        for row in found
-    ]  # fmt: skip
-    heads = ["queries", "tried", "upgrade", "share", "keep old", *shares[1:], "draws"]
-    return _table("|".join(heads), *rows)
+    return PARTS[name](*arguments)
 
 
 def _core_tracks(folder: str, protocol: str) -> Iterable[str]:
@@ -453,19 +422,14 @@ def _first_run() -> list[str]:
     return first_run_lines()
 
 
-def _upgrade_rule() -> list[str]:
-    return [f"{number}. {step}" for number, step in enumerate(rule(), 1)]
-
-
 GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
-    "scripts": _scripts, "coverage": _coverage, "output": _output, "cutoffs": _cutoffs,
-    "compressed": _compressed, "verdicts": _verdicts, "sweep": _sweep, "both": _both,
-    "bounds": _bounds,
-    "upgrade-rule": _upgrade_rule, "paper": _paper, "backbones": _backbones,
-    "commands": _commands, "shares": _shares, "batch": _batch, "first-run": _first_run,
+    "scripts": _scripts, "coverage": _coverage, "output": _output,
+    "sweep": _sweep, "both": _both, "bounds": _bounds, "upgrade": _upgrade, "paper": _paper,
+    "backbones": _backbones, "commands": _commands, "shares": _shares, "batch": _batch,
+    "first-run": _first_run,
     "study": _study, "core-tracks": _core_tracks,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""

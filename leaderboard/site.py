@@ -42,7 +42,7 @@ from leaderboard.pages.evidence import (
 )
 from leaderboard.pages.evidence import make_tables as published_tables
 from leaderboard.pages.method import method_page
-from leaderboard.pages.pairs import pairs_page, read_pairs
+from leaderboard.pages.pairs import pairs_page, read_pairs, read_probed
 from leaderboard.pages.record import QueriesLookedAt, record_page
 from leaderboard.rank.boards import RankedBoard, make_boards, number_rows
 from leaderboard.rank.heatmap import heatmap
@@ -135,7 +135,8 @@ class _SitePages:
         self.evidence = evidence and has_evidence(records)
         self.out, self.roots = Path(out), roots
         self.looked_at = QueriesLookedAt(roots, drawn)
-        self.pairs = read_pairs(roots, lambda error: self.skipped.append(skip(error, roots)))
+        damaged = lambda error: self.skipped.append(skip(error, roots))  # noqa: E731
+        self.pairs, self.probed = read_pairs(roots, damaged), read_probed(roots, damaged)
         try:
             self.published = published.read_published()
         except AbsentError:  # this installation has none
@@ -207,7 +208,7 @@ class _SitePages:
         self._page("compare", "compare.html", **compare(self.boards))
         self._published()
         if self.pairs:
-            self._drawn("pairs", pairs_page(self.pairs))
+            self._drawn("pairs", pairs_page(self.pairs, self.probed))
         self._page("submit", "submit.html", **self._protocols())
         self._changes()
         lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmark.config import registry
-from benchmark.config.files import writable
+from benchmark.config.files import default_store, writable
 from benchmark.errors import BenchError
-from benchmark.harness.store import default_store
 from benchmark.records.provenance import hardware, packages
 
 

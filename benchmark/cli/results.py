@@ -129,9 +129,9 @@ def models(
     )] = "",
 ) -> None:  # fmt: skip
     """Publish the models that the board's records stand on, by their hashes, for runs to take."""
+    from benchmark.config.files import default_store
     from benchmark.harness.core_board import read_core_board
     from benchmark.harness.publishing import publish
-    from benchmark.harness.store import default_store
 
     done = publish(
         read_core_board(board), out, store or [default_store()], options.track_roots(data_root),
@@ -155,8 +155,8 @@ def details(
 ) -> None:  # fmt: skip
     """Write all results by query beside records, from the store or computed again."""
     from benchmark.cli.running import Progress
+    from benchmark.config.files import default_store
     from benchmark.harness.repeating import results_by_query
-    from benchmark.harness.store import default_store
     from benchmark.records.slim import write_queries
 
     roots, failed = options.track_roots(data_root), 0
@@ -217,10 +217,11 @@ def _write_pictures(out: Path, roots: dict[str, Path], seeds: Collection[int]) -
 def _look(
     path: Path | None, out: Path, roots: dict[str, Path], store: Path | None
 ) -> tuple[CoreBoard, list[UnitStatus], list[TimeEstimate]]:
+    from benchmark.config.files import default_store
     from benchmark.harness.board_costs import Estimates, stages_left
     from benchmark.harness.core_board import read_core_board, unit_statuses
     from benchmark.harness.published_models import read_published
-    from benchmark.harness.store import Store, default_store
+    from benchmark.harness.store import Store
     from benchmark.records.files import find_records
 
     board = read_core_board(path)

@@ -12,7 +12,7 @@ from rich.console import Console
 from benchmark.cli.output import echo
 from benchmark.cli.records import print_tables
 from benchmark.config import registry
-from benchmark.config.files import digest, plain_io_errors, writable, write_whole
+from benchmark.config.files import default_store, digest, plain_io_errors, writable, write_whole
 from benchmark.config.split_sizes import generation_lines
 from benchmark.config.sweep import Axis
 from benchmark.errors import printable
@@ -20,7 +20,7 @@ from benchmark.harness.execution import Reporter
 from benchmark.harness.graph import TAKE, Stage
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.requests import Request
-from benchmark.harness.store import Store, default_store
+from benchmark.harness.store import Store
 from benchmark.metrics.intervals import LEAST_GROUPS
 
 if TYPE_CHECKING:

@@ -69,7 +69,8 @@ def clean(
 
 
 def _open(root: Path | None) -> "Store":
-    from benchmark.harness.store import Store, default_store
+    from benchmark.config.files import default_store
+    from benchmark.harness.store import Store
 
     folder = root or default_store()
     if not folder.is_dir():

@@ -27,6 +27,8 @@ from benchmark.upgrade.read.request import (
 )
 
 app = typer.Typer()
+_LONGEST = 40
+"""Letters of a new model's name, which heads columns."""
 
 
 def _parameter(name: str, help_: Help, default: Any) -> Parameter:
@@ -90,6 +92,7 @@ def upgrade(
     if prior is not None and not demo and all(given[name] is None for name in INPUTS):
         terminal.show([prior])
         return
+    given["models"] = _models(given["models"])
     given["labels"] = _labels(given.pop("query_labels"), given.pop("gallery_labels"))
     for name in ("id_column", "vector_column"):
         given[name] = _columns(f"--{name.replace('_', '-')}", given[name])
@@ -242,6 +245,22 @@ def _labels(queries: Path | None, gallery: Path | None) -> tuple[Path, Path] | N
     return queries, gallery
 
 
+def _models(words: list[str] | None) -> dict[str, tuple[str, str]] | None:
+    """Name of a new model -> files of its sample and its queries."""
+    found: dict[str, tuple[str, str]] = {}
+    for word in words or []:
+        name, equals, files = word.partition("=")
+        sample, comma, queries = files.rpartition(",")
+        if not (equals and comma and name and sample and queries):
+            raise BenchError(f"--new: expected NAME=SAMPLE,QUERIES, got '{word:.80}'")
+        if name in found:
+            raise BenchError(f"--new: expected each name once, got another '{name:.40}'")
+        if not (name.isprintable() and len(name) <= _LONGEST):
+            raise BenchError(f"--new: expected a name of {_LONGEST} letters at most: '{name:.60}'")
+        found[name] = sample, queries
+    return found or None
+
+
 def _columns(option: str, words: list[str] | None) -> dict[str, str]:
     """A column for each input: ``docid``, or of one input ``queries=qid``."""
     every: dict[str, str] = {}
@@ -260,7 +279,10 @@ def _columns(option: str, words: list[str] | None) -> dict[str, str]:
 
 
 def _check(given: dict[str, Any], demo: bool) -> None:
-    needed = {name: f"--{name.replace('_', '-')}" for name in INPUTS[:3]}
+    names: tuple[str, ...] = INPUTS[:3] if given["models"] is None else INPUTS[:1]
+    if given["pairs_new"] is not None:
+        names = INPUTS[0], INPUTS[2]
+    needed = {name: f"--{name.replace('_', '-')}" for name in names}
     there = [name for name in needed if given[name] is not None]
     if demo and there:
         raise BenchError(f"upgrade: --demo has vectors of its own, got {needed[there[0]]}")
@@ -283,7 +305,9 @@ def _read(given: dict[str, Any]) -> list[Path]:
     """Every file that the call names."""
     from benchmark.upgrade.formats import files_read
 
-    vectors = [given[name] for name in INPUTS if given[name] is not None]
+    named = (*INPUTS, "pairs_old", "pairs_new")
+    vectors = [given[name] for name in named if given[name] is not None]
+    vectors += [name for files in (given["models"] or {}).values() for name in files]
     files = [given[name] for name in ("qrels", "texts", "reads", "slices")]
     return [
         *(path for name in vectors for path in files_read(name)),
@@ -310,7 +334,8 @@ def _constraints(given: dict[str, Any], *, ask: bool) -> dict[str, bool]:
     out = {}
     for name, each in CONSTRAINTS.items():
         usual, value = bool(getattr(Constraints, name)), given[name]
-        asked = value is None and ask
+        gone = name == "sources" and given["pairs_new"] is not None
+        asked = value is None and ask and not gone
         value = typer.confirm(each.question, default=usual) if asked else value
         out[name] = usual if value is None else bool(value)
     return out

@@ -1,4 +1,7 @@
-"""Methods, tracks and datasets of other packages; one that is broken is named and passed over."""
+"""Methods, tracks, datasets and backbones of other packages.
+
+One that is broken is named and passed over.
+"""
 
 import importlib.util
 import warnings
@@ -10,7 +13,9 @@ from typing import NamedTuple
 
 from benchmark.errors import BenchError, PassedOverWarning
 
-METHODS, TRACKS, DATASETS = (f"compatbench.{kind}" for kind in ("methods", "tracks", "datasets"))
+METHODS, TRACKS, DATASETS, BACKBONES = (
+    f"compatbench.{kind}" for kind in ("methods", "tracks", "datasets", "backbones")
+)
 """Groups of entry points, by which other packages add to what is here."""
 
 
@@ -50,7 +55,7 @@ def added(group: str, known: Mapping[str, object]) -> Added:
 @cache
 def package_of(module: str) -> str:
     """The package whose entry point names a module; empty where none does."""
-    for group in (METHODS, TRACKS, DATASETS):
+    for group in (METHODS, TRACKS, DATASETS, BACKBONES):
         for entry in entry_points(group=group):
             if entry.value.partition(":")[0].strip() == module:
                 return _package(entry)

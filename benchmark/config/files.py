@@ -35,6 +35,12 @@ def user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "compatbench"
 
 
+def default_store() -> Path:
+    """``$COMPATBENCH_STORE``, else ``compatbench`` in the user's cache folder."""
+    given = os.environ.get("COMPATBENCH_STORE")
+    return Path(given) if given else user_cache()
+
+
 def digest(value: Any) -> str:
     """SHA-256 of a JSON-able value, independent of the order of keys: 24 hex digits."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))

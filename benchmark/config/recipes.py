@@ -8,13 +8,16 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, JsonValue, model_validator
 
+from benchmark.config import registry
 from benchmark.config.checks import holds
+from benchmark.config.entry_points import package_of
+from benchmark.config.files import digest
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
 
 BACKBONES = (
     "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], iresnet-18, -34, -50, -100 or -200, "
-    "vit-t, -s or -b, timm:<name>, open_clip:<name> or torchvision:alexnet"
+    "vit-t, -s or -b, timm:<name>, open_clip:<name>, torchvision:alexnet or one of another package"
 )
 OWN_BACKBONE = re.compile(
     r"(?:(convnet|plain|mobilenet|vit)-([1-9]\d{0,3})(?:x([1-9]\d{0,2}))?)"
@@ -27,7 +30,12 @@ _BACKBONE = re.compile(
     f"{OWN_BACKBONE.pattern}|(?:timm|open_clip):[\\w.-]{{1,100}}|torchvision:alexnet"
 )
 _TAG = r"[a-zA-Z0-9][\w-]{0,99}"
-_WEIGHTS = re.compile(rf"{_TAG}|sha256:[0-9a-f]{{64}}|[^\0\n]{{1,4000}}\.safetensors")
+PACKAGED = "package:"
+"""Before the name of an embedder, whose installed package has the weights."""
+_WEIGHTS = re.compile(
+    rf"{_TAG}|sha256:[0-9a-f]{{64}}|{PACKAGED}[a-z0-9][a-z0-9.-]{{0,63}}"
+    r"|[^\0\n]{1,4000}\.safetensors"
+)
 
 _RESNET = re.compile(r"timm:\w*resne")
 _TRANSFORMER = re.compile(
@@ -40,7 +48,7 @@ MARGINS: Mapping[str, float] = {"arcface": 0.5, "cosface": 0.35}
 """Margin of a head by default: Deng et al. (2019), section 3.1; Wang et al. (2018), section 4.2."""
 
 
-OF_BACKBONE = ("weights", "weights_sha256", "input_size", "project", "last_stride")
+OF_BACKBONE = ("weights", "weights_sha256", "input_size", "project", "last_stride", "frozen")
 """Settings of one backbone, which hold no more where a model gets another."""
 OF_HEAD = ("scale", "margin")
 """Of one head, likewise."""
@@ -51,28 +59,48 @@ def is_weights_file(weights: str) -> bool:
     return weights.endswith(".safetensors")
 
 
+def is_here(weights: str) -> bool:
+    """Tell whether a model's ``weights`` are a file here or in a package: known by its content."""
+    return is_weights_file(weights) or weights.startswith(PACKAGED)
+
+
+def _is_backbone(name: str) -> bool:
+    return bool(_BACKBONE.fullmatch(name)) or name in registry.backbones()
+
+
 class ModelSpec(Model):
     """An embedding model and its classifier."""
 
-    backbone: Annotated[str, holds(_BACKBONE.fullmatch, BACKBONES)]
-    """A name of ``benchmark.models.backbones``, ``timm:<name>`` or ``torchvision:alexnet``."""
+    backbone: Annotated[str, holds(_is_backbone, BACKBONES)]
+    """A name of ``benchmark.models.backbones``, ``timm:<name>``, ``torchvision:alexnet``, or a name
+    that another package adds."""
     dim: int = Field(ge=1, le=2**16)
     """Embedding dimension."""
     weights: Annotated[
         str | None,
         holds(
             lambda w: w is None or _WEIGHTS.fullmatch(w),
-            "a tag of the backbone's library or a .safetensors file",
+            "a tag of the backbone's library, package:<embedder> or a .safetensors file",
         ),
     ] = None
     """Start of the backbone: a tag of timm or open_clip (``orig_in21k``), which they
-    download, or a local safetensors file; by default from random numbers."""
+    download, a file of an installed package (``package:efficientnet-lite0``, by the name of an
+    embedder), or a local safetensors file; by default from random numbers."""
     weights_sha256: Annotated[
         str, holds(re.compile("(?:[0-9a-f]{64})?").fullmatch, "64 hexadecimal digits")
     ] = ""
     """Hash that the file of the weights must have; records have it of those that were used."""
     input_size: Annotated[int, Field(ge=8, le=2048)] | None = None
     """Side that images are scaled to before the backbone; by default their own."""
+    frozen: bool = False
+    """The backbone stays as its weights are and embeds each image once, for all that is trained;
+    trained are the layers behind it."""
+    # A validator before it makes Python values of JSON, whose lists are no tuples.
+    hidden: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=2**16)], ...], Field(strict=False, max_length=16)
+    ] = ()
+    """Widths of layers between the backbone and the embedding, each with a batch norm and a
+    ReLU."""
     project: bool = True
     """Linear layer that maps the backbone's output to ``dim`` numbers; without, it has so
     many."""
@@ -100,6 +128,28 @@ class ModelSpec(Model):
         """Tell whether the backbone is a transformer, by the family that its name begins with."""
         return bool(_TRANSFORMER.match(self.backbone))
 
+    @property
+    def known_weights(self) -> str | None:
+        """The weights by what they hold, ``sha256:...``, wherever they lie; else as they are."""
+        if self.weights is not None and self.weights_sha256 and is_here(self.weights):
+            return f"sha256:{self.weights_sha256}"
+        return self.weights
+
+    @property
+    def frozen_part(self) -> dict[str, JsonValue]:
+        """All of a frozen backbone that determines its features."""
+        name = self.backbone
+        part: dict[str, JsonValue] = {
+            "backbone": name, "weights": self.known_weights, "input_size": self.input_size
+        }  # fmt: skip
+        added = registry.backbones().get(name)
+        return part if added is None else part | {"package": package_of(added)}
+
+    @property
+    def features_key(self) -> str:
+        """Name of the features of a frozen backbone."""
+        return digest(self.frozen_part)
+
     @model_validator(mode="before")
     @classmethod
     def _a_tag_names_weights(cls, values: Any) -> Any:
@@ -125,6 +175,12 @@ class ModelSpec(Model):
     def _a_stride_is_of_a_resnet(self) -> ModelSpec:
         if self.last_stride == 1 and not _RESNET.match(self.backbone):
             raise ValueError(f"last_stride: expected a ResNet of timm, got '{self.backbone}'")
+        return self
+
+    @model_validator(mode="after")
+    def _frozen_is_pretrained(self) -> ModelSpec:
+        if self.frozen and self.weights is None and _BACKBONE.fullmatch(self.backbone):
+            raise ValueError("frozen: expected weights beside it, got none")
         return self
 
     @model_validator(mode="after")
@@ -230,6 +286,9 @@ class Recipe(Model):
     """Augmented views of each training image from which conversions are learned, the same ones for
     every model; 1 is the image as it is, ``epoch`` new views in each epoch of a conversion that
     is trained (those in closed form have one)."""
+    stored_views: int = Field(1, ge=1, le=64)
+    """Views of each training image that a frozen backbone embeds and training draws from: the
+    image as it is, and others changed by ``augment``, the same ones for every backbone."""
     side_epochs: int = Field(20, ge=1, le=100_000)
     """Passes of a side-information model."""
     augment: Augment = Augment()

@@ -5,7 +5,6 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from benchmark.config.declarations import (
     TaskDeclaration,
 )
 from benchmark.config.entry_points import (
+    BACKBONES,
     DATASETS,
     METHODS,
     TRACKS,
@@ -28,6 +28,7 @@ from benchmark.config.entry_points import (
     one_line,
     package_of,
 )
+from benchmark.config.fingerprints import fingerprint, syntax_tree
 from benchmark.config.reading import build
 from benchmark.errors import BenchError, PassedOverWarning, unknown
 
@@ -75,7 +76,7 @@ class MethodFile:
     @property
     def summary(self) -> str:
         """First line of the docstring."""
-        return (ast.get_docstring(_tree(self.source)) or "").partition("\n")[0]
+        return (ast.get_docstring(syntax_tree(self.source)) or "").partition("\n")[0]
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ class MethodFile:
     @property
     def trains_map(self) -> bool:
         """Tell whether it may train a map step by step: another package's method always may."""
-        nodes = ast.walk(_tree(self.source))
+        nodes = ast.walk(syntax_tree(self.source))
         imported = {
             n.name for node in nodes if isinstance(node, ast.ImportFrom) for n in node.names
         }
@@ -115,61 +116,16 @@ class MethodFile:
         return own or any(method_file(name).trains_map for name in self.builds_on)
 
 
-@cache
-def _tree(source: bytes) -> ast.Module:
-    return ast.parse(source)
-
-
 def _assigned(source: bytes, name: str) -> ast.expr | None:
     """Value of a name in a module or a class; None where it is not set."""
     if name.encode() not in source:
         return None
-    for node in ast.walk(_tree(source)):
+    for node in ast.walk(syntax_tree(source)):
         if isinstance(node, ast.Assign | ast.AnnAssign):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if ast.unparse(target) == name:
                 return node.value
     return None
-
-
-@cache
-def fingerprint(source: bytes) -> str:
-    """Hash of a module's code: comments, docstrings, formatting and descriptions do not count.
-
-    Of the syntax tree as plain values, without what is empty: ``ast.dump`` and ``ast.unparse``
-    write the same tree in other words from one Python to the next.
-    """
-    text = json.dumps(_code(_tree(source)), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _code(node: Any) -> Any:
-    if isinstance(node, list):  # without texts that stand alone: docstrings, notes below a field
-        return [_code(n) for n in node if not (isinstance(n, ast.Expr) and _is_text(n.value))]
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    fields = dict(ast.iter_fields(node))
-    if isinstance(node, ast.ClassDef):
-        fields["body"] = [each for each in node.body if not _is_description(each)]
-    parts = {name: _code(value) for name, value in fields.items() if value is not None}
-    return {"": type(node).__name__, **{name: part for name, part in parts.items() if part != []}}
-
-
-def _is_description(node: ast.stmt) -> bool:
-    """Tell declarations of a class that only readers see from its code."""
-    names = [ast.unparse(t) for t in node.targets] if isinstance(node, ast.Assign) else []
-    if not isinstance(node, ast.Assign) or names not in (["fidelity"], ["baseline"], ["fitted"]):
-        return False
-    if names == ["fitted"]:
-        return isinstance(node.value, ast.Constant)
-    found: list[ast.expr | None] = [node.value]
-    if isinstance(node.value, ast.Dict):
-        found = [*node.value.keys, *node.value.values]
-    return all(each is not None and _is_text(each) for each in found)
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _folder(package: str) -> Path:
@@ -191,7 +147,7 @@ def _methods() -> tuple[Mapping[str, MethodFile], Mapping[str, str]]:
         files[name] = MethodFile(name, module, path)
     for name, file in list(files.items()):
         try:
-            _tree(file.source)
+            syntax_tree(file.source)
         except (SyntaxError, ValueError, OSError, RecursionError) as error:
             broken[name] = f"{file.path}: {one_line(error)}"
             warnings.warn(PassedOverWarning(f"passed over method {broken[name]}"), stacklevel=3)
@@ -310,9 +266,32 @@ def datasets() -> Mapping[str, str]:
     return _datasets()[0]
 
 
+@cache
+def _backbones() -> Added:
+    return added(BACKBONES, {})
+
+
+def backbones() -> Mapping[str, str]:
+    """Backbone of another package to the module that builds it.
+
+    Its ``trunk(channels, image_size)`` gives the network, with the weights that it starts from, and
+    the width of its output.
+    """
+    return {name: module for name, (module, _) in _backbones().found.items()}
+
+
+def backbone(name: str) -> Callable[[int, int], Any]:
+    """The function that builds a backbone of another package."""
+    module = _imported(known("backbone", name, backbones()))
+    if not callable(getattr(module, "trunk", None)):
+        raise BenchError(f"{module.__file__}: expected a function trunk(channels, image_size)")
+    built: Callable[[int, int], Any] = module.trunk
+    return built
+
+
 _BROKEN: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "method": lambda: _methods()[1], "track": lambda: _tracks()[1].broken,
-    "dataset": lambda: _datasets()[1],
+    "dataset": lambda: _datasets()[1], "backbone": lambda: _backbones().broken,
 }  # fmt: skip
 """Kind -> name -> why it is passed over."""
 
@@ -342,7 +321,7 @@ def _class_modules() -> Mapping[str, str]:
     return {
         f"{module}:{node.name}": module
         for module, path in sorted(files.items())
-        for node in _tree(path.read_bytes()).body
+        for node in syntax_tree(path.read_bytes()).body
         if isinstance(node, ast.ClassDef)
     }
 

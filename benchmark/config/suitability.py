@@ -23,6 +23,32 @@ def check(setup: Setup, data_root: Root = None) -> None:
     _check_tasks(setup, offer, file, hint)
     _check_sizes(setup, offer, file)
     _check_epochs(setup, file)
+    _check_frozen(setup, file)
+
+
+def _check_frozen(setup: Setup, file: str) -> None:
+    """Features are stored of images alone, for all models or for none."""
+    frozen = [model.frozen for model in setup.models]
+    if not any(frozen):
+        return
+    if not all(frozen):
+        names = ", ".join(
+            g.name for g, so in zip(setup.protocol.generations, frozen, strict=True) if not so
+        )
+        raise UnsuitedError(
+            f"{file}: frozen: expected the backbone of every generation, or of none, got "
+            f"others of {names} on track {setup.track.id}"
+        )
+    if setup.protocol.generations[0].queries == "texts":
+        raise UnsuitedError(
+            f"{file}: text queries: a text encoder is trained with an image encoder, whose "
+            f"backbone is frozen on track {setup.track.id}"
+        )
+    if setup.track.mirrored:
+        raise UnsuitedError(
+            f"{file}: mirrored: expected images, of which track {setup.track.id} has stored "
+            "features"
+        )
 
 
 def _check_groups(setup: Setup, offer: Offer, file: str, hint: str) -> None:

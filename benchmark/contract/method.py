@@ -21,7 +21,7 @@ from benchmark.models.backbones import Encoder
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
 from benchmark.training.data import TrainingData
-from benchmark.training.embedding import new_model
+from benchmark.training.embedding import new_model, raw_model
 from benchmark.training.loop import Curve, Trainer
 
 
@@ -86,6 +86,10 @@ class UpdateJob:
     ) -> tuple[Encoder, Head]:
         """As :func:`benchmark.training.embedding.new_model`: the start of every method."""
         return new_model(self.spec, self.data, self.trainer, dim, head_dim)
+
+    def raw_model(self) -> tuple[Encoder, int]:
+        """As :func:`benchmark.training.embedding.raw_model`: features of a frozen backbone."""
+        return raw_model(self.spec, self.data)
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,14 @@ JUNK = -1
 
 
 class Images(Protocol):
-    """Random access to images: an array in memory, or a reader that decodes on demand."""
+    """Random access to images: an array, a reader that decodes on demand, or stored features."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """``(n, c, h, w)``."""
 
-    def __getitem__(self, rows: Ints) -> Pixels:
-        """The images of ``rows``, ``[k, c, h, w]`` uint8."""
+    def __getitem__(self, rows: Ints) -> Any:
+        """The images of ``rows``, ``[k, c, h, w]``: uint8, or float as models take them."""
 
 
 def take(images: Images, rows: Ints) -> Images:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from benchmark.config import registry
@@ -159,10 +160,12 @@ class JoinedImages:
     def __len__(self) -> int:
         return len(self.index)
 
-    def __getitem__(self, rows: Ints) -> Pixels:
-        out = np.empty((len(rows), *self.shape[1:]), np.uint8)
-        for part, places, inside in self._parted(rows):
-            out[places] = part[inside]
+    def __getitem__(self, rows: Ints) -> NDArray[Any]:
+        found = [(places, part[inside]) for part, places, inside in self._parted(rows)]
+        kind = np.result_type(*(images.dtype for _, images in found)) if found else np.uint8
+        out = np.empty((len(rows), *self.shape[1:]), kind)
+        for places, images in found:
+            out[places] = images
         return out
 
     def prefetch(self, rows: Ints) -> None:

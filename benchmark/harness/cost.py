@@ -11,10 +11,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config import registry
 from benchmark.contract import TwoLists
+from benchmark.data.features import Block
 from benchmark.data.serialization import read_dataset
-from benchmark.harness.artifacts import n_generations
+from benchmark.harness.artifacts import FROZEN, n_generations
 from benchmark.harness.graph import TAKE, Result, Stage
 from benchmark.harness.store import Store
+from benchmark.models.frozen import StoredFeatures, find_features
 from benchmark.models.module import load_module
 from benchmark.records.record import Cost
 
@@ -29,7 +31,10 @@ def cost(result: Result, metas: Mapping[str, Any], store: Store) -> Cost:
     new_model = next((f for f in reversed(facts) if "parameters" in f), trained[-1])
     added = sum(f.get("added_parameters", 0) for f in facts)
     work = {} if result.evaluation is None else _work(result.evaluation, metas, store)
-    parameters = {"parameters": new_model["parameters"], "added_parameters": added}
+    evaluation = result.evaluation or result.bound
+    newest = evaluation.inputs[f"vectors{n_generations(evaluation.inputs) - 1}"]
+    frozen = sum(f["backbone_parameters"] for f in _backbones(newest, metas, store))
+    parameters = {"parameters": new_model["parameters"] + frozen, "added_parameters": added}
     return Cost(**parameters, **work, **_at_query_time(result))
 
 
@@ -73,9 +78,9 @@ def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str
     beside = side["bytes"] if stored[1] is first_side else _FLOAT * stored[1].shape[1]
     both = any(_keeps_both(folder / "merge.safetensors") for folder in updates)
     return {
-        "multiply_adds": _embedding(embedded[-1], store),
+        "multiply_adds": _embedding(embedded[-1], metas, store),
         # With text queries images have an encoder of their own.
-        "old_multiply_adds": _embedding(inputs.get("images0", embedded[0]), store),
+        "old_multiply_adds": _embedding(inputs.get("images0", embedded[0]), metas, store),
         "convert_multiply_adds": convert,
         "query_multiply_adds": query,
         "bytes_before": float(_FLOAT * old + side["bytes"]),
@@ -100,16 +105,41 @@ def _apply(path: Path, *arrays: Any) -> tuple[int, tuple[Any, ...]]:
     return work, out if isinstance(out, tuple) else (out,)
 
 
-def _embedding(stage: Stage, store: Store) -> int:
-    """Multiply-adds of embedding an image as a stage does."""
-    shape = read_dataset(store.path(stage.inputs["data"].name)).train.images.shape[1:]
-    folder = store.path(stage.inputs["model"].name)
-    return _of_image(folder / f"{stage.params['file']}.safetensors", shape)
+def _embedding(stage: Stage, metas: Mapping[str, Any], store: Store) -> int:
+    """Multiply-adds of embedding an image as a stage does; of a frozen backbone, too."""
+    blocks = _blocks(stage, metas)
+    if blocks:
+        shape: tuple[int, ...] = (sum(width for _, width in blocks), 1, 1)
+    else:
+        shape = read_dataset(store.path(stage.inputs["data"].name)).train.images.shape[1:]
+    frozen = sum(f["backbone_multiply_adds"] for f in _backbones(stage, metas, store))
+    return _of_image(_model_file(stage, store), shape, blocks) + int(frozen)
+
+
+def _model_file(stage: Stage, store: Store) -> Path:
+    return store.path(stage.inputs["model"].name) / f"{stage.params['file']}.safetensors"
+
+
+def _blocks(stage: Stage, metas: Mapping[str, Any]) -> tuple[Block, ...]:
+    """Features that a stage sees in place of images."""
+    facts = [metas[s.name]["facts"] for role, s in stage.inputs.items() if role.startswith(FROZEN)]
+    return tuple((f["key"], f["dim"]) for f in facts)
+
+
+def _backbones(stage: Stage, metas: Mapping[str, Any], store: Store) -> list[Mapping[str, Any]]:
+    """Facts of the frozen backbones that a stage's model stands on."""
+    facts = [metas[s.name]["facts"] for role, s in stage.inputs.items() if role.startswith(FROZEN)]
+    if not facts:
+        return []
+    parts = load_module(_model_file(stage, store)).modules()
+    used = {part.key for part in parts if isinstance(part, StoredFeatures)}
+    return [each for each in facts if each["key"] in used]
 
 
 @cache
-def _of_image(path: Path, shape: tuple[int, ...]) -> int:
-    return multiply_adds(load_module(path), torch.zeros(1, *shape))[0]
+def _of_image(path: Path, shape: tuple[int, ...], blocks: tuple[Block, ...]) -> int:
+    module = find_features(load_module(path), blocks)
+    return multiply_adds(module, torch.zeros(1, *shape))[0]
 
 
 def multiply_adds(module: nn.Module, *inputs: Any) -> tuple[int, Any]:

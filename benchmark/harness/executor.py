@@ -1,5 +1,6 @@
 """Carry out a plan: every stage at most once, in this process or on a Ray cluster."""
 
+from benchmark.config.files import writable
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.graph import Plan, Stage
 from benchmark.harness.local import execute_locally
@@ -28,6 +29,8 @@ def execute(
     """
     reporter = reporter or Reporter()
     missing = [stage for stage in plan.stages if not _is_whole(stage, store, reporter)]
+    if missing:
+        writable(store.root, "--store")  # told before what is planned
     reporter.planned(missing, plan.setup.track.id)
     engine = execute_on_ray if compute.engine == "ray" else execute_locally
     return engine(missing, store, compute, reporter, bounds(plan))

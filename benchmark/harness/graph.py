@@ -11,7 +11,7 @@ from benchmark.config import registry
 from benchmark.config.data_roots import Root, root_of
 from benchmark.config.files import digest
 from benchmark.config.reading import Model
-from benchmark.config.recipes import ModelSpec, is_weights_file
+from benchmark.config.recipes import ModelSpec
 from benchmark.config.setup import Setup
 
 TRAINING = 5
@@ -154,6 +154,7 @@ def plain(spec: Model) -> dict[str, Any]:
 def plain_model(spec: ModelSpec) -> dict[str, Any]:
     """As :func:`plain`; a file of weights is known by what it holds, wherever it lies."""
     values = plain(spec)
-    if "weights" in values and is_weights_file(values["weights"]) and spec.weights_sha256:
-        values["weights"] = f"sha256:{values.pop('weights_sha256')}"
+    if spec.known_weights != spec.weights:
+        values["weights"] = spec.known_weights
+        del values["weights_sha256"]
     return values

@@ -3,19 +3,20 @@
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
 from benchmark.config.data_roots import Root, root_of
 from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.generations import shared_classes
-from benchmark.config.recipes import Recipe, is_weights_file
+from benchmark.config.recipes import Recipe
 from benchmark.config.seeds import derive
 from benchmark.config.setup import Precision, Setup
 from benchmark.config.tracks import Track
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
+from benchmark.harness.artifacts import FROZEN
+from benchmark.harness.frozen_stages import frozen_inputs, place_of
 from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, plain_model, record_key
 from benchmark.harness.published_models import PublishedModels
 from benchmark.records.old_model import MODEL, TEXT_MODELS
@@ -110,6 +111,12 @@ class _Layout:
                 "stores side-information of images": side_kind(method) is not None,
             }
             reasons += [f"{why}; here queries are texts" for why, so in needs_images.items() if so]
+        kind = side_kind(method)
+        if kind is not None and SIDES[kind].needs_pixels and self.setup.models[0].frozen:
+            reasons.append(
+                "learns its side-information on pixels; here backbones are frozen, and what is "
+                "trained sees their features alone"
+            )
         for i, (old, new) in enumerate(itertools.pairwise(self.setup.models), 1):
             before, after = self.generations[i - 1 : i + 1]
             shared = bool(shared_classes(before, after, self.setup.members))
@@ -135,15 +142,15 @@ class _Layout:
         spec = self.setup.models[i]
         if kind == "side":  # learned without labels, from random numbers
             spec = spec.model_copy(update={"weights": None, "weights_sha256": ""})
-        if spec.weights is not None and is_weights_file(spec.weights):
-            local = {**local, "weights": str(Path(spec.weights).absolute())}
+        if not spec.frozen:
+            local = {**local, **place_of(spec)}
         usual = {
             "spec": {k: v for k, v in plain_model(spec).items() if k != "recipe"},
             "recipe": _embedding_recipe(self.setup.recipe(i)),
             "splits": [self.setup.split(i)],
             "seed": derive(seed, *purpose, i),
         }
-        inputs = {"data": self.data, **inputs}
+        inputs = {"data": self.data, **frozen_inputs(self.setup, self.data, range(i + 1)), **inputs}
         return Stage(kind, f"{title} (seed {seed})", usual | params, inputs, local)
 
     def train(self, i: int, what: str = "", **params: Any) -> Stage:
@@ -154,7 +161,9 @@ class _Layout:
         what = what or ("independent " if i else "") + self.names[i]
         local = self._where(i) | {"ahead": self._ahead()}
         training = self._training("train", f"train {what} {kind}", i, {}, local, **params)
-        return training if self.published is None else self.published.instead_of(training)
+        if self.published is None or self.setup.models[i].frozen:
+            return training
+        return self.published.instead_of(training)
 
     def embed(
         self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model",
@@ -162,9 +171,12 @@ class _Layout:
     ) -> Stage:  # fmt: skip
         """Embeddings of the test items, or of a generation's training images."""
         of = part if isinstance(part, str) else "training"
+        seen = {role: it for role, it in model.inputs.items() if role.startswith(FROZEN)}
+        if "views" not in params:
+            seen = {role: stage for role, stage in seen.items() if role.endswith(".0")}
         return Stage(
             "embed", f"embed {of} images: {what}", {"part": part, "file": file, **params},
-            {"data": self.data, "model": model},
+            {"data": self.data, "model": model, **seen},
         )  # fmt: skip
 
     def _views(self, i: int, method: MethodDeclaration) -> dict[str, Any]:

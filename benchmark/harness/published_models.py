@@ -51,6 +51,8 @@ class TrainingFacts(Model):
     curves: Mapping[str, KeptCurve]
     weights_sha256: Sha256 | None = None
     """Of the weights that it began with."""
+    fit: Mapping[str, float | None] | None = None
+    """The classifier's loss on training images, and that of a guess."""
 
 
 class PublishedModel(Model):

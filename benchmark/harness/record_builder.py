@@ -22,6 +22,7 @@ from benchmark.harness.artifacts import BACKFILLING, CASES, DETAILS
 from benchmark.harness.cost import cost
 from benchmark.harness.graph import TAKE, TRAINING, Result, Stage
 from benchmark.harness.store import Store
+from benchmark.records.divergence import divergence
 from benchmark.records.provenance import code_version, hardware, packages
 from benchmark.records.record import SCHEMA, Record
 from benchmark.records.verdicts import verdicts
@@ -64,6 +65,12 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
             if s.kind in ("train", TAKE, "update", "side", "first")
         },
         "cost": cost(result, metas, store),
+        "diverged": {
+            meta["title"]: reason
+            for meta in metas.values()
+            if meta["kind"] in ("train", TAKE, "update", "side", "first")
+            and (reason := divergence(meta["facts"]))
+        },
         "checkpoints": {
             meta["title"]: meta["facts"]["checkpoint"]
             for meta in metas.values()

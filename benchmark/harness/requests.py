@@ -8,17 +8,19 @@ from typing import Any
 
 from benchmark.config import registry
 from benchmark.config.data_roots import Root, check_roots, parse_root
+from benchmark.config.embedders import load_embedder
 from benchmark.config.files import digest, sha256_of
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.overrides import expand
 from benchmark.config.protocols import Protocol
-from benchmark.config.recipes import is_weights_file
+from benchmark.config.recipes import PACKAGED, ModelSpec, is_weights_file
 from benchmark.config.setup import Precision, Setup
 from benchmark.config.tracks import Track
-from benchmark.errors import BenchError, UnsuitedError
+from benchmark.errors import BenchError, UnsuitedError, located
 from benchmark.harness.graph import Plan
 from benchmark.harness.published_models import PublishedModels
 from benchmark.records.record import record_path
+from benchmark.report.outcome import RAW
 
 Key = tuple[str, int]
 """A method and a seed."""
@@ -130,6 +132,8 @@ def make_request(
     setup = _with_hashes(set_up(spec, on, changes, labels, root))
     if first_seed is not None:
         setup = replace(setup, changed={**setup.changed, "first_seed": first_seed})
+    if any(model.frozen for model in setup.models):  # what training has to beat
+        labels = list(dict.fromkeys(["independent", RAW, *labels]))
     if setup.track.needs_root and root is None and not without_data:
         raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
     return Request(setup, tuple(labels), tuple(chosen), root, first_seed, precision)
@@ -149,6 +153,9 @@ def _with_hashes(setup: Setup) -> Setup:
     """
     models, changed = list(setup.models), dict(setup.changed)
     for i, (generation, model) in enumerate(zip(setup.protocol.generations, models, strict=True)):
+        if model.weights is not None and model.weights.startswith(PACKAGED):
+            models[i] = _of_package(model, f"weights of generation '{generation.name}'")
+            continue
         if model.weights is None or not is_weights_file(model.weights):
             continue
         path = Path(model.weights)
@@ -168,3 +175,12 @@ def _with_hashes(setup: Setup) -> Setup:
             name = generation.name
             changed |= {f"{name}.weights": path.name, f"{name}.weights_sha256": found}
     return replace(setup, models=tuple(models), changed=changed)
+
+
+def _of_package(model: ModelSpec, where: str) -> ModelSpec:
+    """The same with the hash of the weights, which an embedder's file says."""
+    with located(where):
+        found = load_embedder(str(model.weights).removeprefix(PACKAGED)).files["weights"].sha256
+    if model.weights_sha256 not in ("", found):
+        raise BenchError(f"{where}: expected SHA-256 {model.weights_sha256}, got {found}")
+    return model.model_copy(update={"weights_sha256": found})

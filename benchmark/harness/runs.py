@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmark.config.files import digest, writable
+from benchmark.config.files import default_store, digest, writable
 from benchmark.config.places import real
 from benchmark.errors import BenchError
 from benchmark.harness.artifacts import DETAILS
@@ -15,7 +15,7 @@ from benchmark.harness.executor import execute
 from benchmark.harness.graph import Plan, Result, data_source, record_key
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.requests import Key, Request
-from benchmark.harness.store import Store, default_store
+from benchmark.harness.store import Store
 from benchmark.records.details_files import check_beside, queries_path
 from benchmark.records.files import read_record
 from benchmark.records.record import Record

@@ -29,6 +29,7 @@ from benchmark.data.base import (
     read_options,
     take_items,
 )
+from benchmark.data.features import Block
 from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.data.splits import narrow, rows_of
 from benchmark.errors import located, unknown
@@ -38,8 +39,10 @@ from benchmark.harness.evaluation.cases import Case, build_cases
 from benchmark.harness.evaluation.details import DetailsCollector
 from benchmark.harness.evaluation.partial_backfill import evaluate_backfilling
 from benchmark.harness.evaluation.side_info import score_side_information
+from benchmark.harness.features import blocks_of, compute_features, seen_dataset
 from benchmark.harness.graph import TAKE
 from benchmark.harness.published_models import take_files
+from benchmark.models.frozen import find_features
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextModel, embed_texts
 from benchmark.models.weights import weights_file
@@ -70,8 +73,8 @@ class Context:
 def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> Facts:
     """Carry out one stage; returns facts worth keeping beside its output."""
     functions = {
-        "data": data, "train": train, "embed": embed, "side": side, "first": update,
-        "update": update, "evaluate": evaluate, TAKE: take,
+        "data": data, "features": features, "train": train, "embed": embed, "side": side,
+        "first": update, "update": update, "evaluate": evaluate, TAKE: take,
     }  # fmt: skip
     return functions[kind](params, inputs, context)
 
@@ -89,12 +92,21 @@ def data(params: Params, _: Inputs, context: Context) -> Facts:
     }  # fmt: skip
 
 
+def features(params: Params, inputs: Inputs, context: Context) -> Facts:
+    """Embed every image by a frozen backbone, once for all that is trained on it."""
+    dataset = read_dataset(inputs["data"])
+    part = {key: value for key, value in params["spec"].items() if key != "package"}
+    spec = _spec({"spec": part | {"dim": 1, "frozen": True}}, context.local)
+    device = torch_device(context.device)
+    return compute_features(spec, dataset, params, context.out, device, context.within)
+
+
 def train(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Train a generation alone: classification loss only.
 
     With text queries one model embeds texts, another one images.
     """
-    dataset = read_dataset(inputs["data"])
+    dataset = seen_dataset(inputs)
     _check_ahead(dataset, context.local.get("ahead", ()))
     training = _training_data(dataset, params, context.local)
     trainer, spec = _trainer(params, context), _spec(params, context.local)
@@ -107,6 +119,7 @@ def train(params: Params, inputs: Inputs, context: Context) -> Facts:
     else:
         model, head = embedding.new_model(spec, training, trainer)
         curve = embedding.train_embedding(model, head, training, trainer, spec=spec)
+        facts["fit"] = embedding.fit_of(model, head, training, trainer.torch_device())
     return facts | _write_model(model, head, context.out) | {
         "n_images": len(training), "n_classes": len(training.classes),
         "curves": {"model": curve.state_dict()},
@@ -124,8 +137,11 @@ def side(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Train the side-information model of a generation."""
     names = {kind.module: f"benchmark.training.side_{kind.module}" for kind in SIDES.values()}
     module = importlib.import_module(registry.known("side-information", params["module"], names))
-    training = _training_data(read_dataset(inputs.get("other", inputs["data"])), params)
-    shape = read_dataset(inputs["data"]).train.images.shape[1:]
+    dataset = seen_dataset(inputs)
+    training = _training_data(
+        read_dataset(inputs["other"]) if "other" in inputs else dataset, params
+    )
+    shape = dataset.train.images.shape[1:]
     if training.images.shape[1:] != shape:  # of another domain; the same size stays in its files
         training = resized(training, shape)
     trainer = _trainer(params, context)
@@ -136,10 +152,11 @@ def side(params: Params, inputs: Inputs, context: Context) -> Facts:
 
 def embed(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Embed the test items or the training images of a split."""
-    dataset, part = read_dataset(inputs["data"]), params["part"]
+    dataset, part = seen_dataset(inputs), params["part"]
     evaluation = read_options(dataset.name).evaluation
     items = evaluation(dataset, part) if isinstance(part, str) else _rows(dataset, [part])
     model = load_module(inputs["model"] / f"{params['file']}.safetensors")
+    find_features(model, blocks_of(dataset.train.images))
     device = torch_device(context.device)
     views = params.get("views")
     if isinstance(model, TextModel):
@@ -183,16 +200,17 @@ def _views(
 def update(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Let a method train or fit the new generation, given the earlier ones."""
     method = registry.method(params["method"], params["config"])
-    dataset, kept = read_dataset(inputs["data"]), params["old_head"] == "kept"
+    dataset, kept = seen_dataset(inputs), params["old_head"] == "kept"
+    blocks = blocks_of(dataset.train.images)
     n = sum(role.startswith("model") for role in inputs)
     chain = tuple(
-        _generation(inputs, f"model{j}", f"features{j}", "side" if j == n - 1 else "", kept)
+        _generation(inputs, f"model{j}", f"features{j}", "side" if j == n - 1 else "", kept, blocks)
         for j in range(n)
     )
     independent = None
     if "independent" in inputs:
         roles = ("independent", "independent_features", "new_side")
-        independent = _generation(inputs, *roles, head=True)
+        independent = _generation(inputs, *roles, head=True, blocks=blocks)
     spec = _spec(params, context.local)
     job = UpdateJob(
         data=_training_data(dataset, params, context.local), chain=chain, independent=independent,
@@ -201,6 +219,9 @@ def update(params: Params, inputs: Inputs, context: Context) -> Facts:
     )  # fmt: skip
     result = method.update(job) if chain else method.first(job)
     facts = _weights(spec) if method.own_model else {}
+    if method.own_model:
+        device = job.trainer.torch_device()
+        facts["fit"] = embedding.fit_of(result.model, result.head, job.data, device)
     return facts | _write_update(result, method.own_model, context.out)
 
 
@@ -312,7 +333,11 @@ def _spec(params: Params, local: Params | None = None) -> ModelSpec:
 
 def _weights(spec: ModelSpec) -> Facts:
     """The hash of the weights that a model starts from."""
-    return {} if spec.weights is None else {"weights_sha256": sha256_of(weights_file(spec))}
+    if spec.weights is None:
+        return {}
+    if spec.frozen:  # its features are of them
+        return {"weights_sha256": spec.weights.removeprefix("sha256:")}
+    return {"weights_sha256": sha256_of(weights_file(spec))}
 
 
 def _trainer(params: Params, context: Context) -> Trainer:
@@ -323,9 +348,15 @@ def _trainer(params: Params, context: Context) -> Trainer:
     )  # fmt: skip
 
 
-def _generation(inputs: Inputs, model: str, features: str, side: str, head: bool) -> Generation:
+def _generation(
+    inputs: Inputs, model: str, features: str, side: str, head: bool, blocks: Sequence[Block]
+) -> Generation:
     """An earlier generation from the inputs of these roles; without side-information if none."""
-    encoder = load_module(inputs[model] / MODEL).eval().requires_grad_(False)
+
+    def load(role: str) -> Portable:
+        return find_features(load_module(inputs[role] / MODEL), blocks)
+
+    encoder = load(model).eval().requires_grad_(False)
     classifier = None
     if head and (inputs[model] / HEAD).exists():
         classifier = load_module(inputs[model] / HEAD).eval().requires_grad_(False)
@@ -333,7 +364,7 @@ def _generation(inputs: Inputs, model: str, features: str, side: str, head: bool
         torch.from_numpy(load_vectors(inputs[role])) if role in inputs else None
         for role in (features, side)
     )
-    side_model = load_module(inputs[f"{side}_model"] / MODEL) if side in inputs else None
+    side_model = load(f"{side}_model") if side in inputs else None
     return Generation(encoder, classifier, vectors, side_info, side_model)  # type: ignore[arg-type]
 
 

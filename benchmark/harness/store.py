@@ -15,7 +15,6 @@ from benchmark.config.files import (
     plain_io_errors,
     read_sealed,
     sync,
-    user_cache,
     writable,
     write_sealed,
 )
@@ -27,12 +26,6 @@ if TYPE_CHECKING:
 
 META = "stage.json"
 _LARGEST_META = 64 * 1024 * 1024  # bytes; a training's curves are the most of it
-
-
-def default_store() -> Path:
-    """``$COMPATBENCH_STORE``, else ``compatbench`` in the user's cache folder."""
-    given = os.environ.get("COMPATBENCH_STORE")
-    return Path(given) if given else user_cache()
 
 
 class StoredFile(Model):

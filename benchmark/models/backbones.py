@@ -6,15 +6,18 @@ largest take half the time of striding last.
 
 import difflib
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.recipes import BACKBONES, OWN_BACKBONE, ModelSpec, is_weights_file
+from benchmark.config import registry
+from benchmark.config.recipes import BACKBONES, OWN_BACKBONE, PACKAGED, ModelSpec, is_weights_file
 from benchmark.errors import BenchError
 from benchmark.models.face_vit import SIZES, face_vit_end, face_vit_trunk
+from benchmark.models.frozen import StoredFeatures
 from benchmark.models.iresnet import iresnet_trunk, output_norm
 from benchmark.models.module import Portable
 from benchmark.models.weights import check_tag, check_weights, weights_file
@@ -32,9 +35,13 @@ class Encoder(Portable):
     re-identification does between a triplet loss and a classifier (Luo et al., Bag of Tricks,
     2019, section 3.5: BNNeck). Without ``project`` there is no linear layer. ``input_size`` and
     ``last_stride`` are as in :class:`benchmark.config.recipes.ModelSpec`; ``mean`` and ``std``, of
-    pixels in [0, 1], are those that pretrained weights expect.
+    pixels in [0, 1], are those that pretrained weights expect. ``hidden`` are widths of layers
+    after the trunk. With ``stored`` the backbone is frozen: in place of images there are its
+    features of that key, ``channels`` numbers an image
+    (:class:`~benchmark.models.frozen.StoredFeatures`).
     """
 
+    trunk: nn.Module
     shift: Tensor | None
     scale: Tensor | None
 
@@ -43,12 +50,19 @@ class Encoder(Portable):
         relu: bool = False, neck: bool = False, project: bool = True,
         input_size: int | None = None, last_stride: int = 2,
         mean: Sequence[float] = (), std: Sequence[float] = (),
+        hidden: Sequence[int] = (), stored: str = "",
     ) -> None:  # fmt: skip
         super().__init__()
         self.input_size = input_size
-        self.trunk, width = trunk(backbone, channels, input_size or image_size)
+        width = channels
+        if stored:
+            self.trunk = StoredFeatures(stored, channels)
+        else:
+            self.trunk, width = trunk(backbone, channels, input_size or image_size)
         if last_stride == 1:
             widen_last_stage(self.trunk, backbone)
+        if hidden:
+            self.trunk, width = nn.Sequential(self.trunk, *_hidden(width, hidden)), hidden[-1]
         self.project = _last_layer(backbone, width, dim) if project else nn.Identity()
         if not project and width != dim:
             raise BenchError(
@@ -98,6 +112,15 @@ def _scaling(
     return shift, scale
 
 
+def _hidden(width: int, widths: Sequence[int]) -> list[nn.Module]:
+    """Layers, each with a batch norm and a ReLU."""
+    return [
+        layer
+        for inputs, outputs in pairwise((width, *widths))
+        for layer in (nn.Linear(inputs, outputs, bias=False), nn.BatchNorm1d(outputs), nn.ReLU())
+    ]
+
+
 def _last_layer(backbone: str, width: int, dim: int) -> nn.Module:
     if OWN_BACKBONE.fullmatch(backbone):
         if backbone.startswith("iresnet"):
@@ -127,7 +150,7 @@ def _is_strided(module: nn.Module) -> bool:
 def check_backbone(name: str) -> None:
     """Raise a BenchError unless ``name`` can be built; imports timm for its own names alone."""
     library, _, model = name.partition(":")
-    if OWN_BACKBONE.fullmatch(name) or name == _ALEXNET:
+    if OWN_BACKBONE.fullmatch(name) or name == _ALEXNET or name in registry.backbones():
         return
     if library == "open_clip":
         from benchmark.models.clip import check_clip
@@ -150,7 +173,8 @@ def check_model(spec: ModelSpec) -> None:
     Weights that a tag names are looked at once they are downloaded.
     """
     check_backbone(spec.backbone)
-    if spec.weights is None:
+    # Packages may be missing where a plan is only read, or all features are stored.
+    if spec.weights is None or spec.weights.startswith(PACKAGED):
         return
     if not is_weights_file(spec.weights):
         check_tag(spec)
@@ -162,7 +186,9 @@ def check_model(spec: ModelSpec) -> None:
 
 
 def to_unit(images: Tensor) -> Tensor:
-    """Scale uint8 images to float32 in [-1, 1]."""
+    """Images as float32 for models: uint8 scaled to [-1, 1], floating-point ones as they are."""
+    if images.is_floating_point():
+        return images.to(torch.float32)
     return images.to(torch.float32).div_(127.5).sub_(1.0)
 
 
@@ -174,6 +200,9 @@ def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
     pixels a side. A BenchError if the name is unknown, or the width does not suit the family.
     """
     check_backbone(name)
+    if name in registry.backbones():
+        built: tuple[nn.Module, int] = registry.backbone(name)(channels, image_size)
+        return built
     parsed = OWN_BACKBONE.fullmatch(name)
     if parsed is None:
         return _of_a_library(name, channels, image_size)

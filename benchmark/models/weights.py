@@ -1,18 +1,21 @@
 """Pretrained weights of a backbone: found, checked and loaded, never unpickled.
 
 They are named in :class:`benchmark.config.recipes.ModelSpec`: a tag of the library that the
-backbone is from, which that library's hub has as safetensors, or a local safetensors file.
+backbone is from, which that library's hub has as safetensors, a local safetensors file, or a file
+of an installed package, known by its SHA-256, of which torch reads tensors alone.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
+from benchmark.config.embedders import load_embedder
 from benchmark.config.files import sha256_of
-from benchmark.config.recipes import ModelSpec, is_weights_file
+from benchmark.config.recipes import PACKAGED, ModelSpec, is_here, is_weights_file
 from benchmark.errors import BenchError, nearest
 
 T = TypeVar("T")
@@ -33,13 +36,41 @@ def weights_file(spec: ModelSpec) -> Path:
             ``weights_sha256`` says.
     """
     assert spec.weights is not None
-    path = Path(spec.weights) if is_weights_file(spec.weights) else _downloaded(spec)
+    if spec.weights.startswith(PACKAGED):
+        path = _packaged(spec)
+    else:
+        path = Path(spec.weights) if is_weights_file(spec.weights) else _downloaded(spec)
     if not path.is_file():
         raise BenchError(f"weights: expected a safetensors file, got {path}, which does not exist")
     found = sha256_of(path)
     if spec.weights_sha256 not in ("", found):
         raise BenchError(f"weights: {path}: expected SHA-256 {spec.weights_sha256}, got {found}")
     return path
+
+
+def _packaged(spec: ModelSpec) -> Path:
+    """A file of an installed package, checked."""
+    embedder = load_embedder(str(spec.weights).removeprefix(PACKAGED))
+    if f"timm:{embedder.architecture}" != spec.backbone:
+        raise BenchError(f"weights: {spec.weights}: expected one of {spec.backbone}, got others")
+    return embedder.paths()["weights"]
+
+
+def read_renamed(path: Path, architecture: str) -> dict[str, Tensor]:
+    """Weights of a network of timm whose parts the file calls otherwise, in the same order.
+
+    Raises:
+        BenchError: If the file is not of that network.
+    """
+    import timm
+
+    with torch.device("meta"):
+        wanted: Any = timm.create_model(architecture, pretrained=False).state_dict()
+    stored = torch.load(path, map_location="cpu", weights_only=True)
+    shapes = [[tuple(each.shape) for each in held.values()] for held in (stored, wanted)]
+    if shapes[0] != shapes[1]:
+        raise BenchError(f"weights: {path}: not of {architecture}")
+    return dict(zip(wanted, stored.values(), strict=True))
 
 
 def check_tag(spec: ModelSpec) -> None:
@@ -116,7 +147,10 @@ def load_weights(model: nn.Module, spec: ModelSpec, path: Path, part: str = "tru
     Raises:
         BenchError: If a tensor is missing, unexpected, of another size or not of finite numbers.
     """
-    held, loaded = model.state_dict(), backbone_part(read_weights(path), spec, part)
+    library, _, name = spec.backbone.partition(":")
+    renamed = library == "timm" and path.suffix == ".pth"
+    tensors = read_renamed(path, name) if renamed else read_weights(path)
+    held, loaded = model.state_dict(), backbone_part(tensors, spec, part)
     for key, value in loaded.items():
         _require_sound(key, value, path)
     for key, value in loaded.items():
@@ -238,7 +272,7 @@ def statistics_of(spec: ModelSpec) -> tuple[tuple[float, ...], tuple[float, ...]
     if library == "timm":
         import timm
 
-        tag = "" if is_weights_file(spec.weights) else f".{spec.weights}"
+        tag = "" if is_here(spec.weights) else f".{spec.weights}"
         config: Any = timm.get_pretrained_cfg(name + tag)
         return tuple(config.mean), tuple(config.std)
     from benchmark.models.clip import MEAN, STD

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from benchmark.config.embedders import Embedder, install_command, load_embedder
 from benchmark.config.files import digest
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError
 from benchmark.pairs.cells import CellVectors, cell, sample_sizes
 from benchmark.pairs.columns import DRAWS, METRIC
 from benchmark.pairs.corpora import Corpus, load_source, read_corpus
-from benchmark.pairs.embedders import Embedder, install_command, load_embedder
 from benchmark.pairs.records import ReportRow, read_record, record_path, write_record
 from benchmark.pairs.vectors import embedded, place_of
 from benchmark.report.text_table import TextTable, simple_table
@@ -58,7 +58,12 @@ class CellPlan:
     @property
     def name(self) -> str:
         """As commands have it."""
-        return f"{self.corpus.source.id} {self.old.id}:{self.new.id}"
+        return f"{self.corpus.source.id} {self.pair}"
+
+    @property
+    def pair(self) -> str:
+        """``OLD:NEW``."""
+        return f"{self.old.id}:{self.new.id}"
 
     @cached_property
     def sizes(self) -> list[int]:

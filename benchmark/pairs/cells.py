@@ -222,6 +222,24 @@ def others(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scor
     }
 
 
+def measured_in_old(problem: CellVectors, mapped: Floats, queries: Ints | None = None) -> float:
+    """Score of queries in the space of the old model, in its whole gallery.
+
+    Args:
+        problem: The cell.
+        mapped: Vectors of the queries there, ``[k, d_old]``.
+        queries: Their rows, ``[k]``; by default all.
+    """
+    rows = np.arange(problem.n)
+    chosen = np.arange(len(problem.groups)) if queries is None else queries
+    inputs = problem.inputs(rows, chosen)
+    plan = make_plan(inputs.gallery, inputs.queries, mapped, {}, [], None)
+    plan = replace(plan, strategies=[s for s in plan.strategies if s.name == KEEP])
+    known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
+    found = evaluate(Whole(inputs.gallery), inputs.pairs(rows), known, plan, inputs.distance)
+    return float(found.scores[KEEP][METRIC].mean())
+
+
 def _fits(strategy: Strategy) -> bool:
     """True where pairs decide: by a map, or by the rotation of interpolated queries."""
     return strategy.fitted is not None or strategy.name in ("midpoint", "slerp")

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 import protocols
+from benchmark.config.embedders import Embedder, Modality
 from benchmark.config.files import file_digest, read_bytes
 from benchmark.config.places import real
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, located, unknown
-from benchmark.pairs.embedders import Embedder, Modality
 from benchmark.ranking.arrays import Ints
 from benchmark.upgrade.read.text_files import read_labels, read_qrels
 
@@ -117,11 +118,34 @@ def read_corpus(source: CorpusSource, data: Path | None) -> Corpus:
     Raises:
         BenchError: If its folder is not there, or something in it is damaged.
     """
+    folder = _folder(source, data)
+    with located(f"corpus {source.id}"):
+        return _READERS[source.reader](source, folder)
+
+
+def labelled_texts(
+    source: CorpusSource, data: Path | None
+) -> tuple[tuple[list[str], NDArray[np.str_]], tuple[list[str], NDArray[np.str_]]]:
+    """All texts of a corpus with classes, and their classes: items, then queries.
+
+    Raises:
+        BenchError: As :func:`read_corpus`.
+    """
+    folder = _folder(source, data)
+    with located(f"corpus {source.id}"):
+        sides = [
+            _lines(_one(folder, *names))
+            for names in (("corpus.jsonl", "docs.jsonl"), ("queries.jsonl",))
+        ]
+        items, asked = zip(sides, _labels(folder, *sides), strict=True)
+    return (list(items[0].values()), items[1]), (list(asked[0].values()), asked[1])
+
+
+def _folder(source: CorpusSource, data: Path | None) -> Path:
     folder = Path(source.folder) if data is None else data / source.folder
     if not folder.is_dir():
         raise BenchError(f"corpus {source.id}: {folder} is no folder: --data DIR names another one")
-    with located(f"corpus {source.id}"):
-        return _READERS[source.reader](source, folder)
+    return folder
 
 
 def _text(source: CorpusSource, folder: Path) -> Corpus:
@@ -135,25 +159,28 @@ def _text(source: CorpusSource, folder: Path) -> Corpus:
             if gain > 0 and query in queries and item in items:
                 gains.setdefault(query, {})[item] = float(gain)
         return _corpus(source, items, queries, gains)
+    return _thinned(source, source.thinning, items, queries, _labels(folder, items, queries))
+
+
+def _labels(
+    folder: Path, items: Mapping[str, str], queries: Mapping[str, str]
+) -> list[NDArray[np.str_]]:  # fmt: skip
     ids = [np.array(list(each)) for each in (items, queries)]
-    labels = [
+    return [
         np.array([str(x) for x in read_labels(_one(folder, f"{side}.labels.tsv"), its)])
         for side, its in zip(("docs", "queries"), ids, strict=True)
     ]
-    return _thinned(source, source.thinning, items, queries, labels)
 
 
 def _grocery(source: CorpusSource, folder: Path) -> Corpus:
+    from benchmark.data.grocery import listed
+
     parts: list[dict[str, Path]] = []
     labels = []
-    for names in (("train.txt", "val.txt"), ("test.txt",)):
-        rows = [
-            [cell.strip() for cell in line.split(",")]
-            for name in names
-            for line in _one(folder, name).read_text(encoding="utf-8").splitlines() if line.strip()
-        ]  # fmt: skip
-        parts.append({row[0]: folder / row[0] for row in rows})
-        labels.append(np.array([row[1] for row in rows]))
+    for names in (("train", "val"), ("test",)):
+        rows = [row for name in names for row in listed(folder, name)]
+        parts.append({name: folder / name for name, _ in rows})
+        labels.append(np.array([str(label) for _, label in rows]))
     if source.thinning is None:
         raise BenchError("expected a thinning")
     return _thinned(source, source.thinning, parts[0], parts[1], labels)

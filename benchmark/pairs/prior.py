@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmark.config.embedders import Embedder, embedder_files, load_embedder
 from benchmark.errors import BenchError, unknown
 from benchmark.pairs import analysis
-from benchmark.pairs.embedders import Embedder, embedder_files, load_embedder
 from benchmark.pairs.records import PairRecord
 from benchmark.records.evidence import evidence_file
 from benchmark.report.numbers import DASH, number

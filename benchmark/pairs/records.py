@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
+from benchmark.config.embedders import Embedder
 from benchmark.config.files import read_bytes, write_json
 from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
 from benchmark.pairs.columns import COLUMNS, SCALE
-from benchmark.pairs.embedders import Embedder
 from benchmark.records import provenance
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config.embedders import EXTRA, Embedder
 from benchmark.errors import BenchError
-from benchmark.pairs.embedders import EXTRA, Embedder
 from benchmark.ranking.arrays import Floats
 
 Tokens = NDArray[np.int64]
@@ -57,16 +57,12 @@ def embed_images(
     import torch
     from PIL import Image
 
+    from benchmark.models.weights import read_renamed
+
     torch.set_num_threads(1)
     paths = embedder.paths()
     model: Any = timm.create_model(embedder.architecture, pretrained=False).eval()
-    stored = torch.load(paths["weights"], map_location="cpu", weights_only=True)
-    # The same network under other names of its parts, in the same order.
-    names = model.state_dict()
-    shapes = [[tuple(each.shape) for each in d.values()] for d in (stored, names)]
-    if shapes[0] != shapes[1]:
-        raise BenchError(f"embedder {embedder.id}: weights are not of {embedder.architecture}")
-    model.load_state_dict(dict(zip(names, stored.values(), strict=True)))
+    model.load_state_dict(read_renamed(paths["weights"], embedder.architecture))
     model.reset_classifier(0)
     data: Any = timm.data
     size = {"input_size": (3, embedder.size, embedder.size)}

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from benchmark.config.embedders import every_embedder
 from benchmark.pairs import analysis
 from benchmark.pairs.analysis import LINEAR, ROTATION, Held
+from benchmark.pairs.checks import Check
 from benchmark.pairs.columns import SIZES
-from benchmark.pairs.embedders import every_embedder
 from benchmark.pairs.records import PairRecord
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, simple_table
@@ -178,8 +179,8 @@ def claims_table(records: Records) -> TextTable:
     return _table("Claims about real models", "pairs-claims", ("claim", "says"), heads, lines)
 
 
-def embedders_table(records: Records = ()) -> TextTable:  # noqa: ARG001
-    """The embedders that come along; records say nothing of them."""
+def embedders_table() -> TextTable:
+    """The embedders that come along."""
     lines = [
         [
             f"`{e.id}`",
@@ -196,6 +197,17 @@ def embedders_table(records: Records = ()) -> TextTable:  # noqa: ARG001
     heads = ("parameters", "numbers", "longest", "packages")
     words = ("embedder", "model", "vintage", "licence")
     return _table("Embedders", "pairs-embedders", words, heads, lines)
+
+
+def checks_table(checks: Iterable[Check]) -> TextTable:
+    """Embedders beside published numbers."""
+    lines = [
+        [f"`{c.embedder}`", c.corpus, c.metric, number(c.published), number(c.here), c.source]
+        for c in checks
+    ]
+    words = ("embedder", "corpus", "metric")
+    heads = ("published", "here", "source")
+    return _table("Embedders beside published numbers", "pairs-checks", words, heads, lines)
 
 
 def _table(
@@ -234,5 +246,6 @@ def _median(values: Iterable[float]) -> float:
 TABLES: Mapping[str, Callable[[Records], TextTable]] = {
     "claims": claims_table, "held": held_table, "regret": regret_table, "verdicts": verdict_table,
     "kept": kept_table, "sizes": sizes_table, "levels": levels_table, "cells": cells_table,
-    "embedders": embedders_table,
 }  # fmt: skip
+APART = ("embedders", "checks")
+"""Tables that records say nothing of."""

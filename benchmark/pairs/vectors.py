@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.config.files import digest
+from benchmark.config.embedders import Embedder
+from benchmark.config.files import default_store, digest
 from benchmark.errors import BenchError
-from benchmark.harness.store import default_store
 from benchmark.pairs.corpora import Corpus
-from benchmark.pairs.embedders import Embedder
 from benchmark.ranking.arrays import Floats
 
 Tell = Callable[[str], None]

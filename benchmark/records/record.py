@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
+from benchmark.config.checks import Text
 from benchmark.config.files import SEAL
 from benchmark.config.protocols import ProtocolRules
 from benchmark.config.reading import Model
@@ -325,6 +326,8 @@ class Record(Model):
     """Recipe of all trainings."""
     curves: Mapping[str, Mapping[str, KeptCurve]] = {}
     """Training curves of the method's own stages, by title of the stage and name."""
+    diverged: Mapping[str, Text] = {}
+    """Title of a stage -> why its training is no good: its loss rises, or is that of a guess."""
     cost: Cost = Cost()
     checkpoints: Mapping[str, str] = {}
     """Title of a stage -> hash of the weights that it trained."""

@@ -15,6 +15,7 @@ from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
 from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import numbers, select
+from benchmark.report.outcome import raw_is_best
 from benchmark.report.ranks import LEAST_MODELS, RankPlace, Values, places
 from benchmark.report.scores import mean_score
 from benchmark.report.tables import sequence
@@ -172,7 +173,10 @@ def effects(records: Sequence[Record], of: RankCriterion) -> dict[str, Effect]:
         if record.status == "done":
             members.setdefault(record.method, []).append(record)
     own = select.self_case(records)
-    return {method: _effect(mine, of, own) for method, mine in members.items()}
+    found = {method: _effect(mine, of, own) for method, mine in members.items()}
+    if raw_is_best(records, of.metric):  # what is no upgrade has no share
+        found = {method: replace(effect, share=Estimate(None)) for method, effect in found.items()}
+    return found
 
 
 def _effect(records: Sequence[Record], of: RankCriterion, own: str) -> Effect:
@@ -341,6 +345,8 @@ def standing(records: Sequence[Record], metric: str, ranked: Container[str]) -> 
     values = _by_seed(records, of.value)
     methods = dict.fromkeys(record.method for record in records)
     without, found = reference(records, of), effects(records, of)
+    if raw_is_best(records, metric):
+        ranked = ()
     ranks = places(
         {m: values.get(m, {}) for m in methods if m in ranked}, higher=of.higher, reference=without
     )

@@ -6,6 +6,8 @@ from benchmark.config import registry
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
 from benchmark.report.effects import criterion, effects, keeps
+from benchmark.report.notes import diverged
+from benchmark.report.outcome import raw_is_best, raw_scores
 from benchmark.report.scenarios import CLASSES, scenario
 from benchmark.report.scores import group
 
@@ -22,22 +24,34 @@ def found(records: Sequence[Record]) -> Iterator[str]:
     """
     groups = group(records)
     for members in groups:
+        name = f"{members[0].protocol}: by" if len(groups) > 1 else "By"
+        if told := [r for r in members if r.method == "independent" and r.diverged]:
+            yield f"Nothing was found: trainings diverged ({diverged(told)}); lower recipe.lr."
+            continue
         metric, *_ = select.metrics(members)
+        about = scenario(members[0])
+        where = f" on {CLASSES[about.classes]}" if about.classes else ""
+        by = f"{name} {numbers.metric(metric).label}{where}"
+        if (scores := raw_scores(members, metric)) and raw_is_best(members, metric):
+            raw, trained = (f"{100 * score:.1f}" for score in scores)
+            yield (
+                f"{by}, training does not pay: the new model alone has {trained}, the raw features "
+                f"of its backbone {raw}."
+            )
+            continue
         of = criterion(members, metric)
         known = {
             method: effect
             for method, effect in effects(members, of).items()
             if effect.share.value is not None and method != "independent"
             if not registry.is_control(method)
+            if not any(r.diverged for r in members if r.method == method)
         }
         if not known:
             continue
-        about = scenario(members[0])
         best = sorted(known, key=lambda m: (-(known[m].share.value or 0.0), m))
-        where = f" on {CLASSES[about.classes]}" if about.classes else ""
         words = "; ".join(f"{method} {keeps(known[method])}" for method in best[:_MOST])
         more = f"; {len(best) - _MOST} others keep less" if len(best) > _MOST else ""
         few = all(not known[m].enough for m in best)
         beside = " Fewer than three seeds have no interval (--seeds 0-2)." if few else ""
-        name = f"{members[0].protocol}: by" if len(groups) > 1 else "By"
-        yield f"{name} {numbers.metric(metric).label}{where}, {words}{more}.{beside}"
+        yield f"{by}, {words}{more}.{beside}"

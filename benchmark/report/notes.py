@@ -208,7 +208,15 @@ def upper_words(record: Record) -> str:
     return "the new model trained independently on the new data (BCT)"
 
 
+def diverged(records: Sequence[Record]) -> str:
+    """Trainings that diverged, each with the reason; empty where none did."""
+    told = {title: why for record in records for title, why in record.diverged.items()}
+    return "; ".join(f"{title}: {why}" for title, why in told.items())
+
+
 def _warnings(records: Sequence[Record]) -> Iterator[str]:
+    if told := diverged(records):
+        yield f"Warning: trainings that diverged, whose scores say nothing of a method: {told}."
     if elsewhere := of_another_old_model(records):
         yield (
             "Of another old model than the others of their seed, as hashes of its weights show, "

@@ -7,6 +7,9 @@ from benchmark.config import registry
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
 
+RAW = "raw-features"
+"""The control of boards with frozen backbones."""
+
 
 def warnings(records: Sequence[Record], metrics: Sequence[str]) -> Iterator[str]:
     """Lines on records of one protocol and track, by the metrics that are shown."""
@@ -17,6 +20,10 @@ def of_settings(settings: Mapping[str, Sequence[Record]], metrics: Sequence[str]
     """Lines on some settings, by name, that stand in one table."""
     checks = {
         upper_is_lower: "the upper bound lies below the lower one, so no update can gain",
+        raw_is_best: (
+            "training does not pay: the new model alone does not beat the raw features of its "
+            "backbone, so there are no ranks and no shares of the upgrade"
+        ),
         old_is_best: "no method beats keeping the old model: no cross-test exceeds the lower bound",
     }
     for check, words in checks.items():
@@ -37,6 +44,33 @@ def upper_is_lower(records: Sequence[Record], metric: str) -> bool:
         if upper is not None and lower is not None:
             margins[record.seed] = upper - lower
     return bool(margins) and fmean(margins.values()) < 0
+
+
+def raw_scores(records: Sequence[Record], metric: str) -> tuple[float, float] | None:
+    """New/new of the raw features of a frozen backbone, and of the model that is trained behind it.
+
+    Means over the seeds that have both; None where there are none.
+    """
+    own = select.self_case(records)
+    found: dict[str, dict[int, float]] = {RAW: {}, "independent": {}}
+    for record in records:
+        score = select.score(record, own, metric)
+        if record.method in found and score is not None:
+            found[record.method][record.seed] = score
+    raw, trained = found.values()
+    seeds = raw.keys() & trained.keys()
+    if not seeds:
+        return None
+    return fmean(raw[seed] for seed in seeds), fmean(trained[seed] for seed in seeds)
+
+
+def raw_is_best(records: Sequence[Record], metric: str) -> bool:
+    """Compare the new model alone with the raw features of its backbone: is it no better?"""
+    scores = raw_scores(records, metric)
+    if scores is None:
+        return False
+    raw, trained = scores
+    return raw >= trained if _higher_is_better(metric) else raw <= trained
 
 
 def old_is_best(records: Sequence[Record], metric: str) -> bool:

@@ -255,9 +255,10 @@ def _method(
     """Mean over the seeds on which the method could be applied."""
     method = records[0].method
     done = [record for record in records if record.status == "done"]
+    diverged = " (diverged)" if any(record.diverged for record in done) else ""
     return MethodScores(
         kind="independent" if method == "independent" else "method",
-        label=method,
+        label=f"{method}{diverged}",
         method=method,
         seeds=tuple(record.seed for record in done),
         cells={(k, c): case_score(done, c, k) for k in keys for c in columns} if done else {},

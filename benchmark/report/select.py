@@ -46,11 +46,13 @@ def text_queries(records: Sequence[Record]) -> bool:
 
 
 def unranked(records: Iterable[Record]) -> set[str]:
-    """Methods with a record of another old model than the others of its seed.
+    """Methods with a record of another old model than the others of its seed, or that diverged.
 
     They have scores, but no rank, and are never the best.
     """
-    return {record.method for record in of_another_old_model(list(records))}
+    every = list(records)
+    diverged = {record.method for record in every if record.diverged}
+    return diverged | {record.method for record in of_another_old_model(every)}
 
 
 def rivals(records: Iterable[Record]) -> list[str]:

@@ -13,7 +13,7 @@ from benchmark.data.base import Images
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training data of a generation: images ``[n, c, h, w]`` uint8 and their classes."""
+    """Training data of a generation: images ``[n, c, h, w]`` and their classes."""
 
     images: Images
     labels: Tensor
@@ -28,14 +28,20 @@ class TrainingData:
 
 
 def resized(data: TrainingData, shape: tuple[int, ...]) -> TrainingData:
-    """The same data with images ``(c, h, w)``: colour becomes its mean, grey is repeated."""
+    """The same data with images ``(c, h, w)``: colour becomes its mean, grey is repeated.
+
+    Whole numbers are rounded to 0 to 255, floating-point ones stay float32.
+    """
     channels, *size = shape
     n, images = data.images.shape[0], []
     for rows in np.array_split(np.arange(n), max(1, n // 2048)):
-        pixels = torch.from_numpy(data.images[rows]).float()
+        read = torch.from_numpy(data.images[rows])
+        pixels = read.float()
         if pixels.shape[1] != channels:
             pixels = pixels.mean(dim=1, keepdim=True).expand(-1, channels, -1, -1)
         if [*pixels.shape[2:]] != size:
             pixels = F.interpolate(pixels, size=size, mode="bilinear", antialias=True)
-        images.append(pixels.round().clamp(0, 255).to(torch.uint8).numpy())
+        if not read.is_floating_point():
+            pixels = pixels.round().clamp(0, 255).to(torch.uint8)
+        images.append(pixels.numpy())
     return replace(data, images=np.concatenate(images))

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from benchmark.config.recipes import Augment, ModelSpec
 from benchmark.config.seeds import drawing_from, generator
-from benchmark.data.base import Images
+from benchmark.data.base import Images, take
+from benchmark.data.features import Features
 from benchmark.data.images import EncodedImages
 from benchmark.models.backbones import Encoder, to_unit
+from benchmark.models.frozen import find_features
 from benchmark.models.heads import Head
 from benchmark.models.weights import load_weights, statistics_of, weights_file
 from benchmark.training.augment import augment
@@ -61,6 +65,8 @@ class Epoch:
         return torch.from_numpy(embed(self.encoder, images, self.device))
 
 
+_LOOKED_AT = 512
+"""Training images on which a trained model is compared with a guess."""
 Loss = Callable[[Batch, Head, Any], Tensor]
 
 
@@ -74,6 +80,9 @@ def new_model(
     default the encoder's.
     """
     _, channels, height, _ = data.images.shape
+    blocks = data.images.blocks if isinstance(data.images, Features) else ()
+    if spec.frozen:
+        channels = dict(blocks)[spec.features_key]
     dim = spec.dim if dim is None else dim
     with drawing_from(trainer.seed, "init"):
         encoder = Encoder(spec.backbone, dim, channels, height, **_options(spec, dim))
@@ -81,9 +90,37 @@ def new_model(
             spec.head, dim if head_dim is None else head_dim, data.classes.tolist(), spec.scale,
             spec.margin, trainer.recipe.label_smoothing,
         )  # fmt: skip
+    if spec.frozen:
+        find_features(encoder, blocks)
+    elif spec.weights is not None:
+        # Layers of our own follow the backbone.
+        backbone = encoder.trunk[0] if spec.hidden else encoder.trunk  # type: ignore[index]
+        load_weights(backbone, spec, weights_file(spec), "visual")
+    return encoder.to(memory_format=torch.channels_last), head
+
+
+def raw_model(spec: ModelSpec, data: TrainingData) -> tuple[Encoder, int]:
+    """A model that gives the features of a frozen backbone as they are, and their number.
+
+    A ValueError unless the backbone is frozen.
+    """
+    if not (spec.frozen and isinstance(data.images, Features)):
+        raise ValueError("raw_model: expected a frozen backbone and its features")
+    width = dict(data.images.blocks)[spec.features_key]
+    encoder = Encoder(spec.backbone, width, width, 1, project=False, stored=spec.features_key)
+    return find_features(encoder, data.images.blocks), width
+
+
+def frozen_backbone(spec: ModelSpec, channels: int, image_size: int) -> Encoder:
+    """The backbone of a frozen model with its weights: images in [-1, 1] -> features ``[n, d]``."""
+    mean, std = statistics_of(spec) or ((), ())
+    encoder = Encoder(
+        spec.backbone, 1, channels, image_size, input_size=spec.input_size, mean=mean, std=std
+    )
+    encoder.project = nn.Identity()
     if spec.weights is not None:
         load_weights(encoder.trunk, spec, weights_file(spec), "visual")
-    return encoder.to(memory_format=torch.channels_last), head
+    return encoder.to(memory_format=torch.channels_last).eval().requires_grad_(False)
 
 
 def _options(spec: ModelSpec, dim: int) -> dict[str, Any]:
@@ -91,11 +128,14 @@ def _options(spec: ModelSpec, dim: int) -> dict[str, Any]:
 
     A model that a method gives another dimension ends in a linear layer, whatever its spec says.
     """
-    mean, std = statistics_of(spec) or ((), ())
-    given = {
-        "relu": spec.relu, "neck": bool(spec.triplet), "input_size": spec.input_size,
-        "mean": list(mean), "std": list(std),
+    given: dict[str, Any] = {
+        "relu": spec.relu, "neck": bool(spec.triplet), "hidden": list(spec.hidden)
     }  # fmt: skip
+    if spec.frozen:
+        given["stored"] = spec.features_key
+    else:
+        mean, std = statistics_of(spec) or ((), ())
+        given |= {"input_size": spec.input_size, "mean": list(mean), "std": list(std)}
     options = {name: value for name, value in given.items() if value}
     if not spec.project and dim == spec.dim:
         options["project"] = False
@@ -119,8 +159,20 @@ class ImageSystem(nn.Module):
         self.rng = rng
 
     def augmented(self, rows: Tensor) -> Tensor:
-        """Augmented images of a batch, ``[B, c, h, w]`` in [-1, 1]."""
+        """Augmented images of a batch, ``[B, c, h, w]`` in [-1, 1].
+
+        Of stored features each image's in a view that is drawn.
+        """
+        if isinstance(self.images, Features):
+            seen = _in_random_views(self.images.take_rows(rows.numpy()), self.rng)
+            return load_images(seen, torch.arange(len(rows)), self.device)
         return augment(load_images(self.images, rows, self.device), self.changes, self.rng)
+
+
+def _in_random_views(images: Features, rng: torch.Generator) -> Features:
+    return images.seen_in(
+        torch.randint(images.n_views, (len(images.images),), generator=rng).numpy()
+    )
 
 
 class _Learner(ImageSystem):
@@ -236,6 +288,26 @@ def embed(
     return np.concatenate(made)
 
 
+def fit_of(
+    model: nn.Module, head: Head | None, data: TrainingData, device: torch.device
+) -> dict[str, Any]:
+    """The classifier's loss on some training images as they are, and that of a guess, ``ln C``.
+
+    Nothing where there is no classifier of the whole embedding; a loss that is no finite number is
+    ``None``. Whatever terms a method adds, a model that learned something is below a guess.
+    """
+    rows = np.unique(np.linspace(0, len(data) - 1, min(_LOOKED_AT, len(data))).astype(np.int64))
+    if head is None or len(head.classes) < 2:
+        return {}
+    found = torch.from_numpy(embed(model, take(data.images, rows), device))
+    if found.shape[1] != head.dim:
+        return {}
+    with torch.inference_mode():
+        logits = head.to("cpu").logits(found)
+        loss = F.cross_entropy(logits, data.labels[torch.from_numpy(rows)].cpu()).item()
+    return {"loss": loss if math.isfinite(loss) else None, "chance": math.log(len(head.classes))}
+
+
 def mirror(images: Tensor) -> Tensor:
     """Left and right exchanged, ``[n, c, h, w]``."""
     return images.flip(3)
@@ -249,4 +321,6 @@ def embed_view(
     The pictures depend on ``seed`` and the number of the ``view`` alone: all models see the same.
     """
     rng = generator(seed, "view", view)
+    if isinstance(images, Features):
+        return embed(model, _in_random_views(images, rng), device)
     return embed(model, images, device, change=lambda batch: augment(batch, changes, rng))

@@ -41,6 +41,11 @@ class SideKind:
         return self.bits * dim / 8
 
     @property
+    def needs_pixels(self) -> bool:
+        """Tell whether it is learned on pixels, or on views without end: not on stored features."""
+        return self.module != "alternative"
+
+    @property
     def contrastive(self) -> bool:
         """Tell whether it is trained as SimCLR is, with what the recipe's ``simclr`` changes."""
         return self.module in ("simclr", "binary")

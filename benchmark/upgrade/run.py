@@ -1,22 +1,31 @@
 """The report on an upgrade, from vectors: ``bench upgrade`` as a call."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from benchmark.ranking.arrays import Ints
 from benchmark.upgrade.decide.doubts import doubts
+from benchmark.upgrade.decide.models import ModelComparison, compare_models
 from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
-from benchmark.upgrade.fit.maps import chosen_maps
-from benchmark.upgrade.measure.backfill_progress import backfill_progress
+from benchmark.upgrade.fit.maps import FittedMap, chosen_maps
+from benchmark.upgrade.measure.backfill_progress import (
+    BackfillProgress,
+    backfill_progress,
+    mixed_index,
+)
 from benchmark.upgrade.measure.behind_index import behind_index
+from benchmark.upgrade.measure.bridge import Alignment, bridge, refused_strategies
+from benchmark.upgrade.measure.cascade_depth import cascade_depths
 from benchmark.upgrade.measure.compressed import compressed
 from benchmark.upgrade.measure.pairs_curve import PairsCurve, pairs_curve
 from benchmark.upgrade.measure.slices import slices
 from benchmark.upgrade.measure.study import Study, study
 from benchmark.upgrade.measure.thresholds import thresholds
+from benchmark.upgrade.read.apart import read_apart
 from benchmark.upgrade.read.cluster import Cluster
-from benchmark.upgrade.read.health import look_at
-from benchmark.upgrade.read.inputs import read_inputs
+from benchmark.upgrade.read.health import Remark, look_at
+from benchmark.upgrade.read.inputs import common_rows, query_places, read_inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Tell, UpgradeRequest
 from benchmark.upgrade.search.index import Settings
 from benchmark.upgrade.show.report import UpgradeReport, make_document
@@ -47,10 +56,52 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
     settings = None if request.approximate is None else Settings(request.approximate)
     if settings is not None:
         settings.require()
+    cluster = Cluster() if request.engine == "ray" else None
+    if request.gone:
+        return _reported(_bridged(request, cluster, tell), tell, None)
+    if request.models is None:
+        return _reported(_judged(request, cluster, tell), tell, settings)
+    requests = {name: request.of_model(name) for name in request.models}
+    first = next(iter(requests.values()))
+    among = common_rows(list(requests.values()))
+    judged: dict[str, _Judged] = {}
+    for name, each in requests.items():
+
+        def of_model(words: str, name: str = name) -> None:
+            tell(type(words)(f"{name}: {words}"))
+
+        judged[name] = _judged(each, cluster, of_model, among)
+    compared = compare_models(
+        {name: each.study for name, each in judged.items()},
+        {name: each.decision for name, each in judged.items()},
+        {name: query_places(each, first) for name, each in requests.items()},
+    )
+    taken = judged[compared.taken]
+    # Likely is enough for one model; the best of several is better by luck, too.
+    if any(each.name == compared.taken and each.sure is False for each in compared.places):
+        sure = taken.decision.name == KEEP and taken.decision.decided
+        taken = replace(taken, decision=replace(taken.decision, decided=sure))
+    return _reported(taken, tell, settings, compared)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """One new model: what was measured, and what the rule says of it."""
+
+    study: Study
+    findings: Sequence[Remark]
+    evidence: Evidence
+    decision: Decision
+    alignment: Sequence[Alignment] | None = None
+
+
+def _judged(
+    request: UpgradeRequest, cluster: Cluster | None, tell: Tell, among: Ints | None = None
+) -> _Judged:
+    """Measure all strategies with one new model, and decide."""
     labels = chosen_maps(request.maps)
     tell("reading")
-    cluster = Cluster() if request.engine == "ray" else None
-    inputs = read_inputs(request, cluster)
+    inputs = read_inputs(request, cluster, among)
     tell("looking at the vectors")
     findings = look_at(inputs)
     result = study(inputs, labels, tell)
@@ -59,13 +110,46 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
     least = request.worthwhile / 100
     evidence = Evidence.of(result.outcomes, result.metric, result.groups, least)
     decision = decide(evidence, request.constraints, request.wanted)
-    best, can_backfill = result.first.best, request.sources and request.index
+    return _Judged(result, findings, evidence, decision)
+
+
+def _bridged(request: UpgradeRequest, cluster: Cluster | None, tell: Tell) -> _Judged:
+    """Measure what maps of other texts do, and decide among those across spaces that align."""
+    tell("reading")
+    apart = read_apart(request, cluster)
+    findings = look_at(apart.inputs)
+    result, alignment = bridge(apart, chosen_maps(request.maps), tell)
+    refused = refused_strategies(result, alignment)
+    result.first.plan.left_out.update(refused)
+    told = (*doubts(result), *result.inputs.told)
+    result = replace(result, inputs=replace(result.inputs, told=told))
+    evidence = Evidence.of(result.outcomes, result.metric, result.groups, request.worthwhile / 100)
+    taken = {name: o for name, o in result.outcomes.items() if name not in refused}
+    decision = decide(replace(evidence, outcomes=taken), request.constraints, request.wanted)
+    return _Judged(result, findings, evidence, decision, alignment)
+
+
+def _reported(
+    judged: _Judged, tell: Tell, settings: Settings | None, models: ModelComparison | None = None
+) -> UpgradeReport:
+    """Measure the sections that are asked for, and write the report."""
+    result, decision = judged.study, judged.decision
+    request = result.inputs.request
+    best = result.first.best
+    can_backfill = request.constraints.sources and request.index
     # Section of the document -> is it asked for, what is said meanwhile, and what makes it.
     wanted: dict[str, tuple[object, str, Callable[[], Any]]] = {
-        "pairs": (result.first.maps, "fitting on fewer pairs", lambda: _pairs(result, decision)),
+        "pairs": (
+            result.first.maps and not request.gone, "fitting on fewer pairs",
+            lambda: _pairs(result, decision),
+        ),
         "backfilling": (
-            best and can_backfill, "backfilling",
-            lambda: None if best is None else backfill_progress(result, best),
+            can_backfill and (best or request.transition), "backfilling",
+            lambda: _backfilling(result, best),
+        ),
+        "cascade": (
+            request.transition and request.sources, "rescoring deeper lists",
+            lambda: cascade_depths(result, tell),
         ),
         "index": (
             settings, "building indexes",
@@ -79,14 +163,21 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
             request.threshold, "moving cut-offs", lambda: thresholds(result, request.threshold)
         ),
     }  # fmt: skip
-    sections = dict.fromkeys(wanted)
+    sections: dict[str, Any] = dict.fromkeys(wanted)
     for name, (asked, said, make) in wanted.items():
         if asked:
             tell(said)
             sections[name] = make()
-    document = make_document(result, evidence, decision, findings, sections)
+    sections |= {"models": models, "alignment": judged.alignment}
+    document = make_document(result, judged.evidence, decision, judged.findings, sections)
     fit = None if decision.name is None else result.outcomes[decision.name].strategy.fitted
     return UpgradeReport(document, None if fit is None else fit.conversion)
+
+
+def _backfilling(result: Study, best: FittedMap | None) -> list[BackfillProgress]:
+    """After a conversion by the best map; and of a mixed index, where that is asked for."""
+    found = [] if best is None else backfill_progress(result, best)
+    return [*found, *(mixed_index(result) if result.inputs.request.transition else [])]
 
 
 def _pairs(result: Study, decision: Decision) -> PairsCurve:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.errors import BenchError
-from benchmark.pairs import analysis, pair_tables, tables
+from benchmark.pairs import analysis, pair_tables, rebasis, tables
 from benchmark.pairs.records import PairRecord, read_record
 from benchmark.report import numbers
 from benchmark.report.text_table import TextTable
@@ -24,6 +24,19 @@ def read_pairs(
     for path in sorted(p for root in roots for p in (root / FOLDER).glob("*/*--*.json")):
         try:
             found.append(read_record(path))
+        except BenchError as error:
+            damaged(error)
+    return found
+
+
+def read_probed(
+    roots: Sequence[Path], damaged: Callable[[BenchError], object]
+) -> list[rebasis.Probe]:  # fmt: skip
+    """Another tool's verdicts beside these records; ``damaged`` as in :func:`read_pairs`."""
+    found: list[rebasis.Probe] = []
+    for folder in (root / FOLDER for root in roots):
+        try:
+            found += rebasis.read_probes(folder) if (folder / rebasis.FILE).exists() else ()
         except BenchError as error:
             damaged(error)
     return found
@@ -61,7 +74,9 @@ def _plotted(records: Sequence[PairRecord]) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in paths}
 
 
-def pairs_page(records: Sequence[PairRecord]) -> dict[str, Any]:
+def pairs_page(
+    records: Sequence[PairRecord], probed: Sequence[rebasis.Probe] = ()
+) -> dict[str, Any]:  # fmt: skip
     """Values of the template."""
     groups: dict[str, list[PairRecord]] = {}
     for record in records:
@@ -83,5 +98,7 @@ def pairs_page(records: Sequence[PairRecord]) -> dict[str, Any]:
         "claims": claims, "held": tables.held_table(records),
         "regret": tables.regret_table(records), "verdicts": tables.verdict_table(records),
         "kept": tables.kept_table(records), "sizes": tables.sizes_table(records),
+        "tools": rebasis.tools_table(records, probed) if probed else None,
+        "decisions": rebasis.decisions_table(records, probed) if probed else None,
         "all_cells": tables.cells_table(records),
     }  # fmt: skip

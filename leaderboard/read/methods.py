@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 from benchmark.config import registry
 from benchmark.config.declarations import MethodDeclaration
-from benchmark.config.files import read_sealed, write_sealed
+from benchmark.config.files import default_store, read_sealed, write_sealed
 from benchmark.errors import BenchError
-from benchmark.harness.store import default_store
 from benchmark.records.published import Paper
 from benchmark.records.record import Record
 from benchmark.report.record_facts import words

@@ -8,8 +8,8 @@ import pytest
 
 from benchmark.config import registry
 from benchmark.config.declarations import FIDELITIES
+from benchmark.config.fingerprints import fingerprint
 from benchmark.config.loading import load_protocol, load_track, set_up
-from benchmark.config.registry import fingerprint
 from benchmark.contract import LearnedMap, TrainedVectorMap
 from benchmark.errors import BenchError
 from benchmark.harness.graph import record_key

@@ -134,3 +134,12 @@ def test_images_of_two_sizes_are_refused(roots, monkeypatch):
         Domains(away="place365").load(roots)
     with pytest.raises(BenchError, match="unknown key 'side'"):
         Domains(options={"side": 3}).load(roots)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+def test_joined_images_keep_their_kind(kind):
+    parts = tuple(np.full((2, 1, 2, 2), value, kind) for value in (3, 5))
+    images = JoinedImages(parts, np.array([3, 0, 2]))
+    found = images[np.array([0, 1, 2])]
+    assert found.dtype == kind and found[:, 0, 0, 0].tolist() == [5, 3, 5]
+    assert images[np.array([], np.int64)].shape == (0, 1, 2, 2)

@@ -14,7 +14,14 @@ from benchmark.config import registry
 from benchmark.config.loading import load_track
 from benchmark.harness.board_costs import Estimates, TimeEstimate, stage_seconds, stages_left
 from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
-from benchmark.harness.core_board import EVERY, Unit, count_states, read_core_board, unit_statuses
+from benchmark.harness.core_board import (
+    EVERY,
+    Unit,
+    count_states,
+    read_core_board,
+    unit_request,
+    unit_statuses,
+)
 from benchmark.harness.graph import Stage, data_source, record_key
 from benchmark.harness.requests import make_request
 from benchmark.records.files import write_record
@@ -110,6 +117,19 @@ def test_the_board_of_an_accelerator_has_tracks_of_its_own() -> None:
         assert large_track.models["new"].backbone == "convnet-128x2"
 
 
+def test_the_board_of_frozen_networks_has_ten_old_models_and_the_control() -> None:
+    units = read_core_board(Path(__file__).parents[2] / "results" / "core-frozen.yaml").units
+    assert {unit.seed for unit in units} == set(range(10))
+    for track in {unit.track for unit in units}:
+        assert all(model.frozen for model in load_track(track).models.values())
+    for unit in units:
+        assert "raw-features" in unit.methods
+    for unit in {unit.protocol: unit for unit in units}.values():
+        request = unit_request(unit, {})
+        assert request.labels[:2] == ("independent", "raw-features")
+        assert not [r.label for r in request.plan().results if r.reason is not None]
+
+
 def test_the_committed_studies() -> None:
     """Lengths of the main methods; each weight at a third and at three times the default."""
     studies = Path(__file__).parents[2] / "results" / "studies"
@@ -157,7 +177,7 @@ def test_photographs_come_first() -> None:
 
 def without_variants() -> set[str]:
     """Methods of which none is a variant of another that has a file of its own."""
-    own = {"bt2-code", "lce-published", "mini-vec2vec-restarts", "mixed-adapter"}
+    own = {"bt2-code", "lce-published", "mini-vec2vec-restarts", "mixed-adapter", "raw-features"}
     assert own == {name for name, file in registry.method_files().items() if file.variant_of}
     return set(registry.method_files()) - own
 

@@ -122,7 +122,7 @@ def test_another_hash_another_format_and_no_file(pretrained, tmp_path):
         check_model(spec(torn))
     with pytest.raises(BenchError, match="which does not exist"):
         make_request(["bct"], "open-class", "toy", settings=of_new(tmp_path / "no.safetensors"))
-    with pytest.raises(BenchError, match="a tag of the backbone's library or a"):
+    with pytest.raises(BenchError, match="a tag of the backbone's library, package:<"):
         make_request(["bct"], "open-class", "toy", settings=of_new("/etc/weights.bin"))
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from support.command import call
 
+from benchmark.config.embedders import load_embedder
 from benchmark.errors import BenchError
 from benchmark.pairs import analysis, tables
 from benchmark.pairs.board import load_board
 from benchmark.pairs.corpora import corpus_files
-from benchmark.pairs.embedders import load_embedder
 from benchmark.pairs.prior import Like
 from benchmark.pairs.records import PairRecord, read_record, read_records
 from benchmark.studies.claims import read_claims

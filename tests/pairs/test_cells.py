@@ -9,12 +9,12 @@ import pytest
 import pytrec_eval
 from support.upgrades import planted
 
+from benchmark.config.embedders import load_embedder
 from benchmark.errors import BenchError
 from benchmark.pairs import analysis
 from benchmark.pairs.cells import CellVectors, _report, cell, others, same
 from benchmark.pairs.columns import COLUMNS, METRIC
 from benchmark.pairs.corpora import Corpus, CorpusSource, load_source, read_corpus
-from benchmark.pairs.embedders import load_embedder
 from benchmark.pairs.records import read_record, read_records, write_record
 from benchmark.pairs.vectors import Vectors
 from benchmark.upgrade.fit.maps import chosen_maps

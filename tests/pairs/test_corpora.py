@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from benchmark.config.embedders import load_embedder
 from benchmark.errors import BenchError
 from benchmark.pairs.corpora import Thinning, corpus_files, load_source, read_corpus
-from benchmark.pairs.embedders import load_embedder
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from importlib import metadata
 import numpy as np
 import pytest
 
+from benchmark.config import embedders as module
+from benchmark.config.embedders import EXTRA, every_embedder, install_command, load_embedder
 from benchmark.config.files import sha256_of
 from benchmark.errors import BenchError
-from benchmark.pairs import embedders as module
-from benchmark.pairs.embedders import EXTRA, every_embedder, install_command, load_embedder
 from benchmark.pairs.runners import _batches, embed_images, embed_texts
 
 TEXTS = ["a wing in a slipstream", "Boundary layers, heated.", "x", "why do shells buckle " * 40]

@@ -30,7 +30,7 @@ def test_every_pair_is_two_clicks_away(page):
     records, _, text = page
     assert '<a href="pairs.html">Real models</a>' in text
     links = set(re.findall(r'href="#([a-z0-9-]+--[a-z0-9-]+)"', text))
-    places = set(re.findall(r'<section id="([a-z0-9-]+--[a-z0-9-]+)">', text))
+    places = set(re.findall(r'<details id="([a-z0-9-]+--[a-z0-9-]+)">', text))
     assert links == places == {f"{r.old.id}--{r.new.id}" for r in records}
 
 

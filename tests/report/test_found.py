@@ -33,3 +33,27 @@ def test_nothing_is_told_of_no_upgrade_or_of_many_methods_more_than_four():
     assert not [*found([make_record("bct", 0.6, high=0.501)])]
     made = [make_record(f"other-{i}", 0.5 + i / 50) for i in range(7)]
     assert "; 3 others keep less." in next(found(made))
+
+
+def test_where_raw_features_are_no_worse_training_does_not_pay():
+    raw = [make_record("raw-features", 0.1, own=0.81, seed=s) for s in range(3)]
+    alone = [make_record("independent", 0.1, own=0.8, seed=s) for s in range(3)]
+    bct = [make_record("bct", 0.6, seed=s) for s in range(3)]
+    (words,) = found([*raw, *alone, *bct])
+    assert words == (
+        "By CMC@1, training does not pay: the new model alone has 80.0, the raw features of its "
+        "backbone 81.0."
+    )
+    lower = [make_record("raw-features", 0.1, own=0.79, seed=s) for s in range(3)]
+    assert next(found([*lower, *alone, *bct])).startswith("By CMC@1, bct keeps 25 %")
+
+
+def test_what_diverged_is_not_told_of():
+    why = {"train bct (seed 0)": "its loss rises from 1 to 2"}
+    made = [make_record("bct", 0.6, diverged=why), make_record("l2", 0.58)]
+    assert "bct" not in next(found([*made, make_record("independent", 0.1)]))
+    bound = make_record("independent", 0.1, diverged={"train old model (seed 0)": "it rises"})
+    assert [*found([*made, bound])] == [
+        "Nothing was found: trainings diverged (train old model (seed 0): it rises); lower "
+        "recipe.lr."
+    ]

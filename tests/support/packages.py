@@ -11,8 +11,8 @@ import pytest
 from benchmark.config import entry_points, registry
 
 CACHES = (
-    registry._methods, registry._tracks, registry._datasets, registry._class_modules,
-    entry_points.package_of,
+    registry._methods, registry._tracks, registry._datasets, registry._backbones,
+    registry._class_modules, entry_points.package_of,
 )  # fmt: skip
 
 

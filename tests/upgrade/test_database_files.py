@@ -1,7 +1,6 @@
 """Stores of vectors as databases' own programs write them: Chroma, LanceDB, faiss, VDF."""
 
 import importlib.util
-import json
 import shutil
 import sqlite3
 import struct
@@ -10,9 +9,8 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from support.hostile.databases import write_vdf
 
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import files_read, open_vectors
@@ -104,24 +102,8 @@ def test_indexes_of_faiss(spec, writers, tmp_path):
         assert f"a cosine of {np.median(cosine):.3f}" in told.words
 
 
-def vdf(folder, **changes):
-    """A folder as vector-io writes it."""
-    (folder / "docs").mkdir(parents=True)
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array(ROWS.reshape(-1)), 4)
-    pq.write_table(pa.table({"id": TEXT, "vector": vectors}), folder / "docs" / "1.parquet")
-    about = {
-        "namespace": "", "index_name": "docs", "total_vector_count": 12, "data_path": "docs",
-        "exported_vector_count": 12, "dimensions": 4, "model_name": "all-MiniLM-L6-v2",
-        "vector_columns": ["vector"], "metric": "Dot", **changes,
-    }  # fmt: skip
-    meta = {"version": "0.0.6", "file_structure": [], "author": "x", "exported_from": "qdrant",
-            "indexes": {"docs": [about]}, "exported_at": "now", "id_column": "id"}  # fmt: skip
-    (folder / "VDF_META.json").write_text(json.dumps(meta))
-    return folder
-
-
 def test_vdf(tmp_path):
-    folder = vdf(tmp_path / "a")
+    folder = write_vdf(tmp_path / "a", ROWS, TEXT)
     for name in (folder, f"{folder}:docs"):
         source = open_vectors(name)
         assert source.metric == "dot" and source.ids.tolist() == TEXT
@@ -135,7 +117,7 @@ def test_vdf(tmp_path):
         ({"vector_columns": ["other"]}, "expected a column 'other'"),
     ]):  # fmt: skip
         with pytest.raises(BenchError, match=said):
-            open_vectors(vdf(tmp_path / str(number), **changes))
+            open_vectors(write_vdf(tmp_path / str(number), ROWS, TEXT, **changes))
     for content in ("", "[]", '{"indexes": 3}', '{"indexes": {"a": [3]}}', '{"indexes": {}}'):
         (folder / "VDF_META.json").write_text(content)
         with pytest.raises(BenchError, match="expected") as caught:
@@ -143,37 +125,50 @@ def test_vdf(tmp_path):
         assert "\n" not in str(caught.value)
 
 
+MANY = np.random.default_rng(0).standard_normal((2500, 8)).astype(np.float32)
+NAMES = [f"i{k}" for k in range(2500)]
+
+
 @pytest.mark.slow
-def test_what_the_programs_write_today(writers, tmp_path):
-    """More than one batch, with deletions and changes, by each program that is installed."""
-    rows = np.random.default_rng(0).standard_normal((2500, 8)).astype(np.float32)
-    ids = [f"i{k}" for k in range(2500)]
-    if importlib.util.find_spec("chromadb"):
-        collection = writers.by_chroma(tmp_path / "chroma", rows, ids)
-        collection.delete(ids=["i7"])
-        collection.update(ids=["i9"], embeddings=[[9.0] * 8])
-        source = open_vectors(tmp_path / "chroma")
-        at = [int(each[1:]) for each in source.ids]
-        assert sorted(at) == [k for k in range(2500) if k != 7] and source.metric == "l2"
-        expected = rows.copy()
-        expected[9] = 9.0
-        np.testing.assert_array_equal(source.read(), expected[at])
-        some = np.concatenate(list(source.vectors(64, 1990, 2400)))
-        np.testing.assert_array_equal(some, expected[at][1990:2400])
-    if importlib.util.find_spec("lancedb") and importlib.util.find_spec("lance"):
-        table = writers.by_lancedb(tmp_path / "lancedb", rows, ids)
-        table.delete("id = 'i7'")
-        source = open_vectors(tmp_path / "lancedb")
-        at = [int(each[1:]) for each in source.ids]
-        assert len(at) == 2499
-        np.testing.assert_array_equal(source.read(), rows[at])
-    if importlib.util.find_spec("pgserver") and importlib.util.find_spec("psycopg"):
-        writers.by_postgres(tmp_path, rows, ids)
-        for ending in ("copy", "csv"):
-            column = "1" if ending == "copy" else "id"
-            source = open_vectors(tmp_path / f"pgvector.{ending}", id_column=column)
-            assert source.ids.tolist() == ids
-            np.testing.assert_allclose(source.read(), rows, rtol=1e-6)
+def test_what_chroma_writes_today(writers, tmp_path):
+    """More than one batch, with deletions and changes."""
+    pytest.importorskip("chromadb")
+    collection = writers.by_chroma(tmp_path / "chroma", MANY, NAMES)
+    collection.delete(ids=["i7"])
+    collection.update(ids=["i9"], embeddings=[[9.0] * 8])
+    source = open_vectors(tmp_path / "chroma")
+    at = [int(each[1:]) for each in source.ids]
+    assert sorted(at) == [k for k in range(2500) if k != 7] and source.metric == "l2"
+    expected = MANY.copy()
+    expected[9] = 9.0
+    np.testing.assert_array_equal(source.read(), expected[at])
+    some = np.concatenate(list(source.vectors(64, 1990, 2400)))
+    np.testing.assert_array_equal(some, expected[at][1990:2400])
+
+
+@pytest.mark.slow
+def test_what_lancedb_writes_today(writers, tmp_path):
+    pytest.importorskip("lancedb")
+    pytest.importorskip("lance")
+    table = writers.by_lancedb(tmp_path / "lancedb", MANY, NAMES)
+    table.delete("id = 'i7'")
+    source = open_vectors(tmp_path / "lancedb")
+    at = [int(each[1:]) for each in source.ids]
+    assert len(at) == 2499
+    np.testing.assert_array_equal(source.read(), MANY[at])
+
+
+@pytest.mark.slow
+def test_what_pgvector_writes_today(writers, tmp_path):
+    """By a server of its own."""
+    pytest.importorskip("pgserver")
+    pytest.importorskip("psycopg")
+    writers.by_postgres(tmp_path, MANY, NAMES)
+    for ending in ("copy", "csv"):
+        column = "1" if ending == "copy" else "id"
+        source = open_vectors(tmp_path / f"pgvector.{ending}", id_column=column)
+        assert source.ids.tolist() == NAMES
+        np.testing.assert_allclose(source.read(), MANY, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["faiss.index", "faiss-sq8.index"])
@@ -260,3 +255,9 @@ def test_damaged_tables_of_lance(tmp_path):
             source = open_vectors(tmp_path / "a")
             _, _ = source.ids, source.read()
         assert "\n" not in str(caught.value)
+    data.write_bytes(whole)
+    for manifest in (tmp_path / "a" / "docs.lance" / "_versions").iterdir():  # its library panics
+        manifest.write_bytes(b"\xff\xff\xff\xff" + manifest.read_bytes()[4:])
+    with pytest.raises(BenchError, match="expected") as caught:
+        open_vectors(tmp_path / "a")
+    assert "\n" not in str(caught.value)

@@ -73,6 +73,11 @@ def test_texts_by_two_models_are_told_from_texts_of_two_kinds(corpus):
 
 def test_nothing_is_told_of_few_or_of_noise():
     rng = np.random.default_rng(0)
+    for seed in range(5):  # round clusters on a sphere lack the direction of their own centre
+        planted = np.random.default_rng(seed)
+        centres = planted.standard_normal((20, 24))[planted.integers(0, 20, 1500)]
+        round_ = mixture(directions(centres + planted.standard_normal((1500, 24))))
+        assert not round_.odd, (seed, round_)
     few = mixture(directions(rng.standard_normal((200, 16))))
     noise = mixture(directions(rng.standard_normal((4000, 64))))
     assert few.share is None and noise.share is None and not noise.odd

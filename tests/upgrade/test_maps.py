@@ -5,8 +5,9 @@ import re
 import numpy as np
 
 from benchmark.upgrade.fit.maps import chosen_maps, fit_all, map_labels
-from benchmark.upgrade.measure.study import _closest
-from benchmark.upgrade.read.gallery import EmbeddedSample
+from benchmark.upgrade.measure.study import closest
+from benchmark.upgrade.read.gallery import EmbeddedSample, GalleryBlock
+from benchmark.upgrade.search.strategies import map_list
 
 
 def vectors(n=120, d_old=8, d_new=8):
@@ -48,7 +49,7 @@ def test_the_rest_of_the_time_is_told_while_a_map_is_trained():
     assert shown and all(re.search(r": \d+ %, about [\d.]+ min left$", line) for line in shown)
 
 
-def test_the_closest_map_is_one_to_the_new_space():
+def test_theclosest_map_is_one_to_the_new_space():
     """Cosines to anchors are no new vectors, whatever their size."""
 
     fits, refused = fit_all(
@@ -62,5 +63,19 @@ def test_the_closest_map_is_one_to_the_new_space():
     assert [each.to_new for each in fits] == [False, True, True, False]
     held = np.arange(120) % 2 == 0
     items = EmbeddedSample(np.arange(120), *vectors(), ~held, held)
-    assert _closest(fits, items).label == "linear"
-    assert _closest(fits[:1], items) is None
+    assert closest(fits, items).label == "linear"
+    assert closest(fits[:1], items) is None
+
+
+def test_each_sample_converts_the_gallery_by_its_own_map():
+    """Two samples fit maps of one name: items of a block are converted by each of them."""
+    old, new = vectors()
+    halves = slice(0, 60), slice(60, 120)
+    block = GalleryBlock.whole(np.arange(120), old, new)
+    lists = []
+    for half in halves:
+        (fit,), _ = fit_all(["linear"], old[half], new[half], "cosine", 0, lambda words: None)
+        lists.append((map_list(fit, new), fit.conversion.convert(old)))
+    for made, expected in lists:
+        np.testing.assert_array_equal(made.items(block), expected)
+    assert np.abs(lists[0][1] - lists[1][1]).max() > 0.01

@@ -103,3 +103,71 @@ def test_ids_of_honest_sizes_are_read(tmp_path):
     pq.write_table(pa.table({"id": names, "vector": vectors}), path)
     said, numbers = in_a_process(READ, path)
     assert said == "read 1000000" and 2**26 < float(numbers.split()[0]) < 2**30
+
+
+STREAM = """
+import re, sys
+from benchmark.upgrade.formats import open_vectors
+source = open_vectors(sys.argv[1], id_column=sys.argv[2])
+def held():
+    return int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
+source.ids
+next(source.vectors(500))
+before = held()
+print(sum(len(part) for part in source.vectors(500)), held() - before)
+"""
+WIDE = 128
+
+
+def _copied(path, rows):
+    with path.open("w") as file:
+        file.writelines(f"{k}\t{row.round(3).tolist()}\n" for k, row in enumerate(rows))
+
+
+def _indexed(path, rows):
+    faiss = pytest.importorskip("faiss")
+    index = faiss.IndexFlatL2(WIDE)
+    index.add(rows)
+    faiss.write_index(index, str(path))
+
+
+def _tabled(path, rows):
+    lance = pytest.importorskip("lance")
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), WIDE)
+    table = pa.table({"id": np.arange(len(rows)), "vector": flat})
+    lance.write_dataset(table, str(path), max_rows_per_group=1024)
+
+
+def _described(path, rows):
+    from support.hostile.databases import write_vdf
+
+    write_vdf(path, rows, np.arange(len(rows)))
+
+
+def _collected(path, rows):
+    chromadb = pytest.importorskip("chromadb")
+    collection = chromadb.PersistentClient(str(path)).create_collection("docs")
+    for start in range(0, len(rows), 2000):
+        some = rows[start : start + 2000]
+        names = [f"i{k}" for k in range(start, start + len(some))]
+        collection.add(ids=names, embeddings=some.tolist())
+
+
+STORES = {
+    "a.copy": (_copied, "1"), "a.index": (_indexed, ""), "a.lance": (_tabled, ""),
+    "vdf": (_described, ""), "chroma": (_collected, ""),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.parametrize("name", STORES)
+def test_memory_is_flat_in_stores_of_databases(tmp_path, name):
+    """Batches of 60,000 vectors, 30 MB, take hardly more than the first one did."""
+    write, ids = STORES[name]
+    rows = np.random.default_rng(0).standard_normal((60_000, WIDE)).astype(np.float32)
+    write(tmp_path / name, rows)
+    (line,) = in_a_process(STREAM, tmp_path / name, ids)
+    n, grown = map(int, line.split())
+    assert n == len(rows)
+    assert grown < rows.nbytes / 2, f"{grown / 2**20:.0f} MiB"

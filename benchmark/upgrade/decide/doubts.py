@@ -62,6 +62,8 @@ def _own(study: Study) -> Iterator[str]:
 def _sample(study: Study) -> Iterator[str]:
     """A sample of little more than relevant items, which says nothing of the others."""
     inputs = study.inputs
+    if inputs.request.gone:
+        return
     gallery, relevant = inputs.gallery, np.unique(inputs.qrels.rows)
     plain = len(np.setdiff1d(gallery.embedded, relevant))
     if inputs.criterion == "qrels" and plain < _FEW and plain < gallery.rows - len(relevant):

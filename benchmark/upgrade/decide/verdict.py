@@ -18,7 +18,8 @@ The rule, in this order, among strategies that the user can follow:
    index as it is goes first, then the better one.
 3. Otherwise embed everything again, if that is possible.
 4. Otherwise take the best strategy that is surely better than keeping the old model, by the same
-   tests and correction; else keep it, if it still runs; else take the best there is.
+   tests and correction, or one that leaves the index as it is and cannot be told from it; else keep
+   it, if it still runs; else take the best there is.
 """
 
 import math
@@ -102,7 +103,9 @@ class Evidence:
     ) -> "Evidence":  # fmt: skip
         """Shares with their intervals."""
         scored = {name: outcome.scored[metric] for name, outcome in outcomes.items()}
-        old, new = scored.get(KEEP), scored[REEMBED]
+        old, new = scored.get(KEEP), scored.get(REEMBED)
+        if new is None:  # the items are gone
+            return cls(outcomes, metric, groups, None, None, dict.fromkeys(scored), least)
         upgrade = None if old is None else difference(new, old, groups)
         likely = None if old is None else contrast(new, old, groups).p_above(0.0) <= LIKELY
         before = old if likely else None
@@ -161,6 +164,8 @@ class Evidence:
         return self._keeping[wanted]
 
     def _tested(self, wanted: float) -> set[str]:
+        if REEMBED not in self.outcomes:
+            return set()
         tried = [n for n, o in self.outcomes.items() if n != KEEP and o.strategy.effort < _ALL]
         old, new = self.scored(KEEP) if self.likely else None, self.scored(REEMBED)
         tests = [
@@ -289,7 +294,7 @@ def _best(evidence: Evidence, possible: list[str]) -> tuple[str, str]:
         better = [name for name, is_sure in zip(others, sure, strict=True) if is_sure]
     if not better:
         return KEEP, "nothing that can be done is measurably better"
-    return max(better, key=evidence.mean), "it is the best of what can be done"
+    return _simplest(evidence, better), "it is the best of what can be done"
 
 
 def serving(evidence: Evidence, constraints: Constraints) -> str | None:

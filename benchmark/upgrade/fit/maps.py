@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def chosen_maps(words: str | Iterable[str]) -> list[str]:
 
 def fit(
     label: str, old: Floats, new: Floats, distance: str, seed: int,
-    progress: Callable[[float], None] = lambda share: None,
+    progress: Callable[[float], None] = lambda share: None, **parameters: Any,
 ) -> FittedMap:  # fmt: skip
     """Fit a map on pairs ``[n, d_old]`` and ``[n, d_new]``.
 
@@ -97,7 +97,7 @@ def fit(
     """
     distance = "l2" if distance == "dot" else distance
     started = time.perf_counter()
-    method = registry.method(label)
+    method = registry.method(label, parameters)
     conversion: Conversion = method.fit(old, new, distance=distance, seed=seed, progress=progress)
     fit_s, direction = time.perf_counter() - started, _direction(label)
     some = old if direction == "gallery" else new
@@ -112,7 +112,8 @@ def fit(
 
 
 def fit_all(
-    labels: Iterable[str], old: Floats, new: Floats, distance: str, seed: int, tell: Tell
+    labels: Iterable[str], old: Floats, new: Floats, distance: str, seed: int, tell: Tell,
+    **parameters: Any,
 ) -> tuple[list[FittedMap], dict[str, str]]:  # fmt: skip
     """As :func:`fit`, one after the other; label -> reason of those that refuse these vectors."""
     fits, refused, labels = [], dict[str, str](), list(labels)
@@ -125,7 +126,7 @@ def fit_all(
             tell(f"{said}: {_left(k + share, len(labels), time.monotonic() - started)}")
 
         try:
-            fits.append(fit(label, old, new, distance, seed, progress))
+            fits.append(fit(label, old, new, distance, seed, progress, **parameters))
         except RefusedError as error:
             refused[label] = str(error).removeprefix(f"{label.partition(':')[0]}: ")
     return fits, refused

@@ -1,6 +1,9 @@
 """Vectors as columns of Lance data sets, LanceDB's tables among them."""
 
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,21 @@ from benchmark.upgrade.formats.columns import ColumnsSource, Group
 from benchmark.upgrade.formats.source import Shape
 
 ENDING = ".lance"
+_AHEAD = 2**14
+"""Rows of a scan."""
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what the library prints where it panics off the terminal: the error says it, too."""
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
 
 
 class LanceSource(ColumnsSource):
@@ -38,13 +56,21 @@ class LanceSource(ColumnsSource):
         return (layout.rows, layout.dim), layout.dtype
 
     def _about(self, path: Path) -> tuple[int, Any]:
-        table = lance.dataset(str(path))
-        return table.count_rows(), table.schema
+        with _quiet():
+            table = lance.dataset(str(path))
+            return table.count_rows(), table.schema
 
     def _groups(self, path: Path, column: str, size: int) -> Iterator[Group]:
         table = lance.dataset(str(path))
-        batches = table.to_batches(columns=[column], batch_size=size, scan_in_order=True)
-        for batch in batches:
-            values = batch.column(0)
-            slices = [values[a : a + size] for a in range(0, len(values), size)]
-            yield len(values), lambda _, slices=slices: iter(slices)  # type: ignore[misc]
+        rows = table.count_rows()
+        for first in range(0, rows, _AHEAD):
+            yield min(_AHEAD, rows - first), partial(_scan, table, column, size, first)
+
+
+def _scan(table: Any, column: str, size: int, first: int, _: int) -> Iterator[Any]:
+    """A column of some rows; a scan of all of them is read ahead, whatever its options say."""
+    for batch in table.to_batches(
+        columns=[column], batch_size=size, scan_in_order=True, offset=first, limit=_AHEAD
+    ):
+        values = batch.column(0)
+        yield from (values[a : a + size] for a in range(0, len(values), size))

@@ -1,6 +1,10 @@
-"""Scores in the gallery of held-out items after a conversion, while items are embedded again."""
+"""Scores in the gallery of held-out items while items are embedded again, by what serves meanwhile.
 
-from collections.abc import Callable
+Unfilled items are converted, or stay as they are and are asked by the new query, or by the old one
+beside, both lists merged by scores.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +16,17 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import mean, measured
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.fit.maps import FittedMap
+from benchmark.upgrade.measure.evaluation import Values
 from benchmark.upgrade.measure.pairs_curve import scores_on_sample
+from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import Study
-from benchmark.upgrade.read.gallery import GalleryBlock
+from benchmark.upgrade.read.gallery import GalleryBlock, unit
+from benchmark.upgrade.read.request import MERGED, PLAIN, SCALED
 from benchmark.upgrade.search.lists import ResultList
 
 POINTS = 11
+_SCALED_BY = 1_000
+"""Items, and queries, that the scale is taken from."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,8 @@ class BackfillProgress:
 
     Attributes:
         order: ``random``, ``reads`` or ``priority``.
-        start: Label of the map that unfilled items are converted by.
+        start: Label of the map that unfilled items are converted by, or how they are asked as they
+            are: one of ``MIXED``.
         scores: At even shares that are filled, from none to all.
     """
 
@@ -45,16 +55,14 @@ class BackfillProgress:
 
 
 def backfill_progress(study: Study, start: FittedMap) -> list[BackfillProgress]:
-    """Evaluate every order: at random, by reads, by the priority of a map that gives one.
+    """Evaluate every order after a conversion: at random, by reads, by a map's own priority.
 
     Unfilled items are converted by ``start``, or by the map that gives the priority; filled ones
     have their new vector.
     """
     sample, inputs = study.first.sample, study.inputs
     rows, old = sample.rows[sample.held], sample.old[sample.held]
-    orders: list[tuple[str, FittedMap, Ints]] = [
-        ("random", start, random(rows, inputs.request.seed))
-    ]
+    orders: list[tuple[str, FittedMap, Ints]] = [("random", start, _random(study))]
     if inputs.reads is not None:
         reads = inputs.reads[rows].astype(np.float64)
         orders.append(("reads", start, by_score(reads, rows)))
@@ -62,30 +70,122 @@ def backfill_progress(study: Study, start: FittedMap) -> list[BackfillProgress]:
         ("priority", each, each.conversion.order(old, ids=rows))
         for each in study.first.maps if "priority" in each.conversion.parts
     ]  # fmt: skip
-    filled, moment = moments(len(rows), POINTS)
     lists = {}
     for k, (_, fit, order) in enumerate(orders):
         queries = fit.conversion.view(inputs.queries)
-        for point in range(len(filled)):
-            done = np.sort(rows[order[moment <= point]])
-            lists[f"{k} {point}"] = ResultList(queries, _mixed(fit, done))
+        for point, done in enumerate(_filled(rows, order)):
+            lists[f"{k} {point}"] = ResultList(queries, _mixed(done, _converted(fit)))
     found = scores_on_sample(study, lists)
-    groups = study.sample_groups
     return [
-        BackfillProgress(
-            name, fit.label,
-            tuple(mean(measured(found[f"{k} {p}"]), groups) for p in range(POINTS)),
-        )
-        for k, (name, fit, _) in enumerate(orders)
-    ]  # fmt: skip
+        _progress(study, name, fit.label, found, str(k)) for k, (name, fit, _) in enumerate(orders)
+    ]
 
 
-def _mixed(fit: FittedMap, filled: Ints) -> Callable[[GalleryBlock], Floats]:
-    """Vectors of a block while some rows, ascending, have their new ones."""
+def mixed_index(study: Study) -> list[BackfillProgress]:
+    """Evaluate an index that is filled at random, its other items as they are.
+
+    It is asked by the new query alone, where vectors are of one size; by both queries, each for
+    its part, where the old model still runs.
+    """
+    inputs, request = study.inputs, study.inputs.request
+    sample, distance = study.first.sample, inputs.distance
+    done = list(_filled(sample.rows[sample.held], _random(study)))
+    out = []
+    if sample.old.shape[1] == sample.new.shape[1]:
+        plain = {
+            f"{PLAIN} {p}": ResultList(inputs.queries, _mixed(rows, lambda block: block.old))
+            for p, rows in enumerate(done)
+        }
+        out.append(_progress(study, "random", PLAIN, scores_on_sample(study, plain), PLAIN))
+    if inputs.old_queries is None or not (request.old_model and request.extra_runs):
+        return out
+    none = (0.0, 1.0), (0.0, 1.0)
+    for way, scales in ((MERGED, none), (SCALED, _scales(study, inputs.old_queries))):
+        queries = np.concatenate([
+            _as_dot_query(side, distance, *scale)
+            for side, scale in zip((inputs.queries, inputs.old_queries), scales, strict=True)
+        ], axis=1)  # fmt: skip
+        both = {
+            f"{way} {p}": ResultList(queries, _beside(rows, distance))
+            for p, rows in enumerate(done)
+        }
+        found = scores_on_sample(study, both, against=f"{way} {POINTS - 1}", distance="dot")
+        out.append(_progress(study, "random", way, found, way))
+    return out
+
+
+def _random(study: Study) -> Ints:
+    sample = study.first.sample
+    return random(sample.rows[sample.held], study.inputs.request.seed)
+
+
+def _filled(rows: Ints, order: Ints) -> Sequence[Ints]:
+    """Rows that are filled at each point, ascending."""
+    filled, moment = moments(len(rows), POINTS)
+    return [np.sort(rows[order[moment <= point]]) for point in range(len(filled))]
+
+
+def _progress(
+    study: Study, order: str, start: str, found: dict[str, Values], name: str
+) -> BackfillProgress:
+    groups = study.sample_groups
+    scores = (mean(measured(found[f"{name} {p}"]), groups) for p in range(POINTS))
+    return BackfillProgress(order, start, tuple(scores))
+
+
+def _converted(fit: FittedMap) -> Callable[[GalleryBlock], Floats]:
+    return lambda block: block.converted(fit.label, fit.conversion)
+
+
+def _mixed(
+    filled: Ints, rest: Callable[[GalleryBlock], Floats]
+) -> Callable[[GalleryBlock], Floats]:
+    """Vectors of a block while some rows, ascending, have their new ones, and others the rest."""
 
     def items(block: GalleryBlock) -> Floats:
         is_filled = np.isin(block.rows, filled)[:, None]
-        old = block.converted(fit.label, fit.conversion)
-        return np.where(is_filled, block.new, old)
+        return np.where(is_filled, block.new, rest(block))
 
     return items
+
+
+def _beside(filled: Ints, distance: str) -> Callable[[GalleryBlock], Floats]:
+    """Vectors of a block for both queries beside each other: of each item those of one model."""
+
+    def items(block: GalleryBlock) -> Floats:
+        new = np.isin(block.rows, filled)[:, None]
+        sides = _as_dot_item(block.new, distance) * new, _as_dot_item(block.old, distance) * ~new
+        return np.concatenate(sides, axis=1)
+
+    return items
+
+
+def _as_dot_query(vectors: Floats, distance: str, middle: float, spread: float) -> Floats:
+    """Queries ``[q, d + 2]`` whose products with :func:`_as_dot_item` are scaled scores."""
+    one, none = np.ones((len(vectors), 1), np.float32), np.zeros((len(vectors), 1), np.float32)
+    if distance == "l2":
+        square = (vectors**2).sum(axis=1, keepdims=True)
+        out = [2 * vectors, -one, -square - middle]
+    else:
+        out = [unit(vectors, distance), none, none - middle]
+    return np.asarray(np.concatenate(out, axis=1) / spread, np.float32)
+
+
+def _as_dot_item(vectors: Floats, distance: str) -> Floats:
+    """Items ``[k, d + 2]``: with the square of their length, for distances, and 1."""
+    vectors = unit(vectors, distance)
+    square, one = (vectors**2).sum(axis=1, keepdims=True), np.ones((len(vectors), 1), np.float32)
+    return np.concatenate([vectors, square, one], axis=1)
+
+
+def _scales(study: Study, old_queries: Floats) -> list[tuple[float, float]]:
+    """Mean and deviation of scores with the same items by the new and by the old model."""
+    inputs, sample = study.inputs, study.first.sample
+    rng = np.random.default_rng([inputs.request.seed, 7])
+    items = rng.permutation(np.flatnonzero(sample.fitted))[:_SCALED_BY]
+    asked = rng.permutation(len(old_queries))[:_SCALED_BY]
+    out = []
+    for queries, vectors in ((inputs.queries, sample.new), (old_queries, sample.old)):
+        scores = all_scores(queries[asked], vectors[items], inputs.distance).astype(np.float64)
+        out.append((float(scores.mean()), float(scores.std()) or 1.0))
+    return out

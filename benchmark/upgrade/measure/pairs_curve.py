@@ -73,19 +73,23 @@ def pairs_curve(study: Study, label: str, bounds: Sequence[str]) -> PairsCurve:
 
 
 def scores_on_sample(
-    study: Study, lists: Mapping[str, ResultList], strategies: Sequence[str] = ()
-) -> dict[str, Values]:
-    """The main score of lists and strategies, by query, in the gallery of held-out items."""
+    study: Study, lists: Mapping[str, ResultList], strategies: Sequence[str] = (),
+    against: str = REEMBED, distance: str = "",
+) -> dict[str, Values]:  # fmt: skip
+    """The main score of lists and strategies, by query, in the gallery of held-out items.
+
+    By agreement with the strategy, or list, ``against``; ``distance`` is another than the study's.
+    """
     fold, by_agreement = study.first, study.metric == AGREEMENT
     plan = StrategyPlan.of_lists(lists)
     plan.lists.update(fold.plan.lists)
-    plan.strategies.extend(s for s in fold.plan.strategies if s.name in {*strategies, REEMBED})
+    plan.strategies.extend(s for s in fold.plan.strategies if s.name in {*strategies, against})
     found = evaluate(
-        fold.sample.blocks, fold.relevant, fold.sample.known, plan, study.inputs.distance,
-        keep_nearest=by_agreement,
+        fold.sample.blocks, fold.relevant, fold.sample.known, plan,
+        distance or study.inputs.distance, keep_nearest=by_agreement,
     )  # fmt: skip
     if by_agreement:
-        return found.agreement(REEMBED)
+        return found.agreement(against)
     return {name: scores[study.metric] for name, scores in found.scores.items()}
 
 

@@ -123,7 +123,7 @@ class Study:
     @property
     def sample_groups(self) -> Ints | None:
         """As ``groups``, of the queries with a relevant item in the smaller gallery."""
-        return _groups(self.inputs, self.first.relevant.answered)
+        return study_groups(self.inputs, self.first.relevant.answered)
 
 
 def study(
@@ -152,14 +152,15 @@ def study(
         return Study(inputs, every, None, outcomes, first.relevant, agreement.ranks, n, folds)
     held = np.union1d(*(f.sample.rows[f.sample.held] for f in (first, folds[-1])))
     relevant = inputs.pairs(held)
-    found = _on_whole(inputs, folds, relevant, tell)
+    found = on_whole(inputs, folds, relevant, tell)
     outcomes, ranks = _outcomes(inputs, folds, found, relevant, agreement.agreement(REEMBED))
-    groups = _groups(inputs, relevant.answered)
+    groups = study_groups(inputs, relevant.answered)
     n = inputs.gallery.rows
     return Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, folds)
 
 
-def _groups(inputs: Inputs, queries: Ints) -> Ints | None:
+def study_groups(inputs: Inputs, queries: Ints) -> Ints | None:
+    """The group of each query, ``[n]``; None where each is drawn alone."""
     if inputs.criterion == "agreement":
         return None
     return query_groups(inputs.qrels, inputs.criterion, queries)
@@ -176,7 +177,7 @@ def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: T
         tell(_interim(inputs, fits, sample, relevant))
     more, others = map_fits.fit_all(trained, *pairs, distance, inputs.request.seed, tell)
     fits, refused = fits + more, refused | others
-    best = _closest(fits, sample)
+    best = closest(fits, sample)
     tell("choosing between queries")
     between: dict[str, Floats] = {}
     shares: tuple[float, ...] = ()
@@ -219,7 +220,7 @@ def _on_sample(fold: Fold, distance: str) -> Evaluated:
     )  # fmt: skip
 
 
-def _on_whole(
+def on_whole(
     inputs: Inputs, folds: Sequence[Fold], relevant: RelevantPairs, tell: Tell
 ) -> list[dict[str, Ints]]:
     """Ranks of the counted pairs by fold and strategy, ``[pairs]`` or ``[draws, pairs]``."""
@@ -282,7 +283,7 @@ def _outcomes(
     outcomes, ranks = {}, {}
     for each in folds[0].plan.strategies:
         found = joined(each, folds, by_fold, relevant)
-        scored, hits = _scored(found, relevant, inputs.criterion)
+        scored, hits = scored_ranks(found, relevant, inputs.criterion)
         scored[AGREEMENT] = measured(agreement[each.name][relevant.answered])
         outcomes[each.name] = StrategyOutcome(each, scored, hits, estimated=found.ndim == 2)
         ranks[each.name] = found if found.ndim == 1 else np.median(found, axis=0).astype(np.int64)
@@ -317,7 +318,7 @@ def _joined_ranks(relevant: RelevantPairs, folds: Sequence[Fold], found: Iterabl
     return possible_ranks(out, query)
 
 
-def _scored(
+def scored_ranks(
     ranks: Ints, relevant: RelevantPairs, criterion: str
 ) -> tuple[dict[str, Scored], Values]:
     """All metrics, and the chance that each query's first results hold a relevant item."""
@@ -331,7 +332,7 @@ def _scored(
     return {key: Scored.of_draws(values) for key, values in stacked.items()}, hits
 
 
-def _closest(fits: Sequence[FittedMap], items: EmbeddedSample) -> FittedMap | None:
+def closest(fits: Sequence[FittedMap], items: EmbeddedSample) -> FittedMap | None:
     """The map of stored vectors whose output is nearest to new vectors of held-out items."""
     old, new = items.old[items.held], items.new[items.held]
 

@@ -169,8 +169,15 @@ class Gallery:
                 f"are more than {IN_MEMORY // 2**20} MiB; got another one"
             )
         self.new.check(self.distance)
-        parts = Whole(self).each(partial(_surveyed, self.embedded[places]))
-        return np.concatenate(parts), self.new.take(places)
+        return self.stored_rows(self.embedded[places]), self.new.take(places)
+
+    def stored_rows(self, rows: Ints) -> Floats:
+        """Look at all stored vectors once, and take those of some rows, ascending, ``[k, d_old]``.
+
+        Raises:
+            BenchError: If a vector has no direction or cannot be read.
+        """
+        return np.concatenate(Whole(self).each(partial(_surveyed, rows)))
 
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[GalleryBlock]:
         """A pass over items."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from benchmark.upgrade.read.text_files import read_counts, read_slices, read_tex
 
 LEAST = 100
 """Items with vectors by both models: fewer leave nothing to evaluate by."""
-_COMPARED = 400
+COMPARED = 400
 """Items whose similarities by both models are compared."""
 
 
@@ -92,31 +93,40 @@ class Inputs:
         return RelevantPairs(len(self.queries), query, rows, gains, counted)
 
 
-def read_inputs(request: UpgradeRequest, cluster: Cluster | None = None) -> Inputs:
+def read_inputs(
+    request: UpgradeRequest, cluster: Cluster | None = None, among: Ints | None = None
+) -> Inputs:
     """Read, check and join everything, with one look at all vectors.
+
+    Args:
+        request: All that was asked for.
+        cluster: Reads parts of the gallery.
+        among: Rows of the gallery whose new vectors count; None: all.
 
     Raises:
         BenchError: If something is missing, damaged or does not fit.
     """
     old, new, queries, *more = (
-        _opened(request, name) for name in INPUTS if getattr(request, name) is not None
+        open_rows(request, name) for name in INPUTS if getattr(request, name) is not None
     )
     old_queries = more[0] if more else None
-    _require_dims((queries, new), (old_queries, old))
+    require_dims((queries, new), (old_queries, old))
     distance = request.distance or old.metric or "cosine"
     joined = join(new, old)  # the sample's order
-    if len(joined.left) < LEAST:
+    order = np.argsort(joined.right, kind="stable")
+    if among is not None:
+        order = order[np.isin(joined.right[order], among)]
+    if len(order) < LEAST:
         raise BenchError(
             f"{new.name}: expected new vectors of at least {LEAST} items of {old.name}, got "
-            f"{len(joined.left)}"
+            f"{len(order)}"
         )
-    order = np.argsort(joined.right, kind="stable")
     gallery = Gallery(
         old, Rearranged(new, joined.left[order]), joined.right[order], distance, cluster
     )
     gallery_ids = np.arange(old.rows) if old.ids is None else old.ids
     query_ids = np.arange(queries.rows) if queries.ids is None else queries.ids
-    vectors, old_vectors = _joined_queries(queries, old_queries, distance)
+    vectors, old_vectors = joined_queries(queries, old_queries, distance)
     qrels, criterion = request_qrels(request, query_ids, gallery_ids)
     samples, has_partners = _surveyed(gallery, qrels, criterion, request.seed)
     told = [line for each in (old, new, queries, *more) for line in each.told]
@@ -142,14 +152,37 @@ def read_inputs(request: UpgradeRequest, cluster: Cluster | None = None) -> Inpu
         told.append(str(qrels))
     return Inputs(
         request, gallery, samples, vectors, old_vectors, qrels, criterion, query_ids, old.ids,
-        {} if request.texts is None else read_texts(Path(request.texts)),
+        request_texts(request),
         None if request.reads is None else read_counts(Path(request.reads), gallery_ids),
         rows_of(list(map(str, query_ids)), gallery_ids) if request.queries_are_items else None,
         () if request.slices is None else read_slices(Path(request.slices)), tuple(told),
     )  # fmt: skip
 
 
-def _opened(request: UpgradeRequest, name: str) -> Rows:
+def common_rows(requests: Sequence[UpgradeRequest]) -> Ints:
+    """Rows of the gallery that have a vector by each of several new models, ascending."""
+    found = [
+        join(open_rows(each, "new_gallery"), open_rows(each, "old_gallery")).right
+        for each in requests
+    ]
+    return reduce(np.intersect1d, found)
+
+
+def query_places(request: UpgradeRequest, first: UpgradeRequest) -> Ints:
+    """The row of each query in another request's queries, ``[q]``; -1 where it is not there."""
+    queries, others = open_rows(request, "queries"), open_rows(first, "queries")
+    joined, out = join(queries, others), np.full(queries.rows, -1)
+    out[joined.left] = joined.right
+    return out
+
+
+def request_texts(request: UpgradeRequest) -> dict[str, str]:
+    """Texts of queries by id, to show beside them."""
+    return {} if request.texts is None else read_texts(Path(request.texts))
+
+
+def open_rows(request: UpgradeRequest, name: str) -> Rows:
+    """One input of a request."""
     vectors = getattr(request, name)
     if not isinstance(vectors, str | Path):
         return ArrayRows(name, vectors, (request.ids or {}).get(name))
@@ -157,7 +190,7 @@ def _opened(request: UpgradeRequest, name: str) -> Rows:
     return open_vectors(vectors, *columns)
 
 
-def _require_dims(*sides: tuple[Rows | None, Rows]) -> None:
+def require_dims(*sides: tuple[Rows | None, Rows]) -> None:
     """Raise a BenchError unless queries are as long as the gallery's vectors of the same model."""
     for rows, its in sides:
         if rows is not None and rows.dim != its.dim:
@@ -167,7 +200,7 @@ def _require_dims(*sides: tuple[Rows | None, Rows]) -> None:
             )
 
 
-def _joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, Floats | None]:
+def joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, Floats | None]:
     """Query vectors by both models in the new ones' order.
 
     Raises:
@@ -194,15 +227,15 @@ def _surveyed(
     """The samples, and whether rows look like vectors of the same items; one pass over both."""
     found = split(gallery, qrels.rows, criterion, seed)
     rng, n = np.random.default_rng(0), len(gallery.embedded)
-    some = np.sort(rng.choice(n, min(n, _COMPARED), replace=False))
+    some = np.sort(rng.choice(n, min(n, COMPARED), replace=False))
     places = np.union1d(found.places, some)
     old, new = gallery.survey(places)
     compared, of_sample = (np.searchsorted(places, each) for each in (some, found.places))
     samples = found.samples(gallery.embedded[found.places], old[of_sample], new[of_sample])
-    return samples, _partners(old[compared], new[compared], rng)
+    return samples, partners(old[compared], new[compared], rng)
 
 
-def _partners(old: Floats, new: Floats, rng: np.random.Generator) -> bool:
+def partners(old: Floats, new: Floats, rng: np.random.Generator) -> bool:
     """Compare similarities by both models with those of shuffled items, ``[n, d]`` each.
 
     Items that are near by one model are near by the other; where one side is shuffled, they are no

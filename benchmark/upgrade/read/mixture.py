@@ -15,6 +15,8 @@ from benchmark.ranking.arrays import Floats, Ints
 RELATED = 0.17
 """Least mean relation of groups of clusters of one model. On Cranfield, CISI and NPL by four models
 clusters of one model are related by 0.3 to 0.5 in the middle, and by two models by 0.09 at most."""
+_MODELS = 3
+"""Groups that may be models; where there are more, what clusters are about makes them."""
 _SIZE, _MOST = 120, 24
 """Vectors of a cluster, about; clusters at most."""
 _FEW = 40
@@ -64,6 +66,8 @@ def mixture(x: Floats) -> Mixture:
     # By the average, as a cluster that has some of both models is related to either.
     apart = np.clip(1 - relation, 0, None)[np.triu_indices(len(members), 1)]
     group = fcluster(linkage(apart, "average"), 1 - RELATED, "distance")
+    if group.max() > _MODELS:
+        return Mixture(None, "what varies within clusters is another thing in many of them")
     sizes = np.bincount(group, [len(rows) for rows in members])
     other = [rows for rows, its in zip(members, group, strict=True) if its != sizes.argmax()]
     share = 1 - float(sizes.max() / sizes.sum())

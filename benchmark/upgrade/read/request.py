@@ -5,7 +5,7 @@ It imports nothing heavy: the command builds its options from it.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, fields
+from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -15,6 +15,8 @@ from benchmark.metrics.cost_model import Assumptions
 INPUTS = ("old_gallery", "new_gallery", "queries", "old_queries")
 """Fields that are vectors."""
 KEEP, REEMBED = "keep-old", "re-embed"
+PLAIN, MERGED, SCALED = MIXED = ("new query", "both queries", "both, scaled")
+"""Ways to ask a mixed index; a scale makes mean and deviation of both models' scores equal."""
 LIKELY = 0.3
 """Level of the one-sided test whether re-embedding is better at all. At 2.5 % small sets of queries
 kept the old model where much was lost by it. It was chosen on one half of the corpora of real
@@ -23,6 +25,7 @@ WANTED = 0.9
 """Share of the upgrade that a strategy must keep."""
 WORTHWHILE = 0.02
 """Least upgrade that is worth any work, as a difference of scores."""
+_SEVERAL = 2
 Tell = Callable[[str], None]
 """Called with what is done next, or, as an :class:`Interim`, with what has been found."""
 File = Path | None
@@ -115,10 +118,21 @@ class UpgradeRequest:
     new_gallery: Annotated[Any, Help(
         "Vectors by the new model: of all items, or of a sample of some thousands.", str | None,
         ("--new-gallery", "--new-sample"),
-    )]
-    queries: Annotated[Any, Help("Queries by the new model.", str | None)]
+    )] = None
+    queries: Annotated[Any, Help("Queries by the new model.", str | None)] = None
     old_queries: Annotated[Any, Help("The same queries by the old model.", str | None)] = None
     _: KW_ONLY
+    models: Annotated[Mapping[str, tuple[Any, Any]] | None, Help(
+        "Several new models in the place of one, each with its vectors of the sample and the "
+        "queries: `NAME=SAMPLE,QUERIES`. Repeatable.", list[str] | None, ("--new",)
+    )] = None  # ids of arrays are the same for all of them
+    pairs_new: Annotated[Any, Help(
+        "In the place of a sample, where the items are gone: vectors of other texts by the new "
+        "model.", str | None
+    )] = None
+    pairs_old: Annotated[Any, Help(
+        "The same other texts by the old model; without them no pair is known.", str | None
+    )] = None
     qrels: Annotated[Any, Help(
         "Relevance judgements in TREC's or BEIR's form; joined by ids.", File
     )] = None  # from Python also query -> item -> gain
@@ -189,6 +203,10 @@ class UpgradeRequest:
         "Evaluate vectors in float16, int8 and bits, and cut to fewer numbers, too.", bool,
         ("--compressed",),
     )] = False
+    transition: Annotated[bool, Help(
+        "Evaluate what serves while items are embedded again, too: how deep a cascade must look "
+        "and what of it repeats, an index of both models.", bool, ("--transition",),
+    )] = False
     approximate: Annotated[Index | None, Help(
         "Evaluate strategies behind an approximate index of faiss, too.", Index | None, ("--index",)
     )] = None
@@ -199,6 +217,7 @@ class UpgradeRequest:
     # fmt: on
 
     def __post_init__(self) -> None:
+        self._check_vectors()
         self._check_numbers()
         for name, known in (("distance", Distance), ("engine", Engine)):
             value = getattr(self, name)
@@ -212,6 +231,50 @@ class UpgradeRequest:
                 raise BenchError(f"{name}: expected names of arguments, got {min(others):.60}")
         if self.qrels is not None and self.labels is not None:
             raise BenchError("qrels, labels: expected one of them, got both")
+
+    def _check_vectors(self) -> None:
+        if self.gone:
+            self._check_gone()
+            return
+        if self.pairs_old is not None:
+            raise BenchError("pairs_old: expected pairs_new, too: the same texts by the new model")
+        if self.models is None:
+            if self.new_gallery is None or self.queries is None:
+                name = "queries" if self.queries is None else "new_gallery"
+                raise BenchError(f"{name}: expected vectors by the new model, got none")
+            return
+        if self.new_gallery is not None or self.queries is not None:
+            raise BenchError("models: expected them alone, got new_gallery or queries, too")
+        if len(self.models) < _SEVERAL:
+            raise BenchError(f"models: expected two or more, got {len(self.models)}")
+        if self.qrels is None and self.labels is None:
+            raise BenchError(
+                "models: expected qrels or labels: agreement with a model compares no models"
+            )
+
+    def _check_gone(self) -> None:
+        if self.new_gallery is not None or self.models is not None:
+            raise BenchError("pairs_new: expected it without new vectors of items, got both")
+        if self.queries is None:
+            raise BenchError("queries: expected vectors by the new model, got none")
+        if self.qrels is None and self.labels is None:
+            raise BenchError(
+                "pairs_new: expected qrels or labels: without new vectors of items there is no "
+                "agreement to judge by"
+            )
+        for name in ("threshold", "compressed", "transition", "approximate", "slices", "reads"):
+            if getattr(self, name):
+                raise BenchError(f"{name}: expected new vectors of items, got pairs_new")
+
+    @property
+    def gone(self) -> bool:
+        """True where items have no new vectors, and maps are fitted on other texts."""
+        return self.pairs_new is not None
+
+    def of_model(self, name: str) -> "UpgradeRequest":
+        """The request of one of the models."""
+        new, queries = (self.models or {})[name]
+        return replace(self, models=None, new_gallery=new, queries=queries)
 
     def _check_numbers(self) -> None:
         if not 0 < self.wanted <= 1:
@@ -231,7 +294,8 @@ class UpgradeRequest:
     @property
     def constraints(self) -> Constraints:
         """Abilities of the user."""
-        return Constraints(**{each.name: getattr(self, each.name) for each in fields(Constraints)})
+        able = {each.name: getattr(self, each.name) for each in fields(Constraints)}
+        return Constraints(**able | ({"sources": False} if self.gone else {}))
 
     def column(self, of: str, name: str) -> str:
         """The column of ids or vectors (``of``) of one input."""

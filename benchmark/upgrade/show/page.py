@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.errors import printable
-from benchmark.upgrade.decide import verdict
-from benchmark.upgrade.read.request import CONSTRAINTS, KEEP, REEMBED
+from benchmark.upgrade.decide import models, verdict
+from benchmark.upgrade.read.request import CONSTRAINTS, KEEP, MIXED, REEMBED
 from benchmark.upgrade.show import sections, tables, wording
 from benchmark.upgrade.show.tables import ordered
 
@@ -54,7 +54,7 @@ def render(document: Document) -> str:
         d=document, w=wording, more=sections, rows=rows, curves=_curves(document),
         constraints=CONSTRAINTS, tiles=_tiles(document), rule=verdict.rule(),
         parts=tables, histograms=_histograms(document), metric=wording.label(document),
-        heads=list(rows[0]["cells"]),
+        heads=list(rows[0]["cells"]), models_rule=models.RULE,
     ))  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def _cells(document: Document, s: Mapping[str, Any]) -> dict[str, tuple[str, str
         wording.label(document): (
             wording.score(s["score"]), f"({around})" + " est." * s["estimated"]
         ),
-        f"of {document['verdict']['share_of']}": (wording.kept(s["kept"], whole=True), ""),
+        tables.whole_head(document): (tables.whole(document, s), ""),
         "fixed / broken": ("-" if s["fixed"] is None else f"{s['fixed']} / {s['broken']}", ""),
         "time": (wording.hours(cost["hours"]), ""),
         "money": (wording.money(cost["money"], document), ""),
@@ -111,8 +111,12 @@ def _tiles(document: Document) -> list[tuple[str, str]]:
     """The three figures that a reader looks for first, and what they are."""
     name = document["verdict"]["strategy"]
     chosen, again = (None if n is None else wording.of(document, n) for n in (name, REEMBED))
-    if chosen is None or again is None:
+    if chosen is None:
         return []
+    if again is None:
+        cost, now = chosen["cost"], (wording.score(chosen["score"]), wording.label(document))
+        once = wording.money(cost["money"], document), "once"
+        return [now, (wording.hours(cost["hours"]), "to get there"), once]
     share = wording.kept(chosen["kept"])
     of = f"of {document['verdict']['share_of']} kept"
     if name == KEEP:
@@ -139,14 +143,16 @@ def _curves(document: Document) -> list[LineChart]:
         bounds = [(e["value"], name) for name, e in pairs["bounds"].items()]
         title = f"{label} by pairs, {held}"
         curves.append(_curve(title, "pairs fitted on", ticks, [(pairs["map"], points)], bounds))
-    if document["backfilling"]:
+    ways = ("while backfilling", "order", False), ("of a mixed index", "start", True)
+    for what, key, mixed in ways:
         lines = [
-            (each["order"], [(p["filled"], *_whole(p)) for p in each["points"]])
-            for each in document["backfilling"]
-        ]
-        ticks = [(x, wording.percent(x)) for x in (0.0, 0.5, 1.0)]
-        title = f"{label} while backfilling, {held}"
-        curves.append(_curve(title, "of the gallery embedded again", ticks, lines, []))
+            (each[key], [(p["filled"], *_whole(p)) for p in each["points"]])
+            for each in document["backfilling"] or [] if (each["start"] in MIXED) == mixed
+        ]  # fmt: skip
+        if lines:
+            ticks = [(x, wording.percent(x)) for x in (0.0, 0.5, 1.0)]
+            title = f"{label} {what}, {held}"
+            curves.append(_curve(title, "of the gallery embedded again", ticks, lines, []))
     return curves
 
 

@@ -171,7 +171,7 @@ def _worst(study: Study, decision: Decision) -> Document:
     """The queries that lose most by the recommended strategy."""
     name = decision.name or REEMBED
     against = KEEP if KEEP in study.outcomes and name != KEEP else REEMBED
-    if name == against:
+    if name == against or not {name, against} <= study.outcomes.keys():
         return {"strategy": name, "against": against, "queries": []}
     scores: dict[str, Values] = {
         key: study.outcomes[key].scores[study.metric] for key in (name, against)

@@ -22,6 +22,13 @@ def told(document: Document) -> list[str]:
 def basis(document: Document) -> list[str]:
     """The queries, items and criterion of the evaluation, and its limits."""
     inputs = document["inputs"]
+    if document["alignment"] is not None:
+        return [
+            told(document)[0],
+            f"The items are gone: maps were fitted on {inputs['fitted']:,} vectors of other texts, "
+            "and no item has a new vector.",
+            *told(document)[1:],
+        ]
     lines = [
         told(document)[0],
         f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "
@@ -54,6 +61,12 @@ def assumed(document: Document) -> str:
         f"{found['items']:,} items, {found['throughput']:g} embedded a second, "
         f"{price} for an hour of the machine; conversions as fast as on this machine."
     )
+
+
+ALIGNMENT = (
+    "A map of new vectors must find the old vector of the same text among others: of half of the "
+    "queries, or of 90 % of held-out pairs; without any pair most attempts must end in one map."
+)
 
 
 def index(document: Document) -> list[str]:
@@ -120,6 +133,35 @@ def thresholds(document: Document) -> list[str]:
         shown = ", ".join(f"{each:g}" for each in few)
         lines.append(f"Warning: {shown} accept hardly a pair here: more queries would say more.")
     return lines
+
+
+def cascade(document: Document) -> list[str]:
+    """The depths that targets need, and the grounds of what repeats."""
+    lines = []
+    for found in document["cascade"]:
+        parts = []
+        for each in found["needed"]:
+            depth, surely = each["depth"], each["surely"]
+            words = "none of these" if depth is None else f"the first {depth:,}"
+            sure = "none surely" if surely is None else f"surely {surely:,}"
+            parts.append(f"{wording.percent(each['share'])}: {words} ({sure})")
+        lines.append(f"{found['strategy']}, for re-embedding's score: {'; '.join(parts)}.")
+    lines.append(
+        "Queries come in the file's order and what is embedded is kept: new items a query over all "
+        "of them and over the last quarter, and the share of the gallery embedded at the end."
+    )
+    return lines
+
+
+def backfilling(document: Document) -> list[str]:
+    """The ways to ask an index while it is filled."""
+    if document["cascade"] is None:
+        return []
+    return [
+        "A mixed index keeps old vectors until they are embedded again. It is asked by the new "
+        "query alone, or by both, each for its part, merged by scores as they are or scaled to one "
+        "mean and deviation."
+    ]
 
 
 def compressed(document: Document) -> list[str]:

@@ -15,18 +15,19 @@ _YES_NO = {True: "yes", False: "no"}
 
 def tables(document: Mapping[str, Any], *, every: bool = False) -> list[TextTable]:
     """The verdict and the strategies that matter; all strategies and tables, if ``every``."""
-    out = [_verdict(document, every=every), _scores(document, every=every)]
+    out = [verdict(document, every=every), _scores(document, every=every)]
     asked = {
-        "slices": slices, "thresholds": thresholds, "compressed": compressed, "index": _index
+        "alignment": alignment, "models": models, "slices": slices, "thresholds": thresholds,
+        "compressed": compressed, "cascade": cascade, "index": _index,
     }  # fmt: skip
     out += [make(document) for name, make in asked.items() if document[name] is not None]
+    if document["backfilling"] and (every or document["cascade"] is not None):
+        out.append(backfilling(document))
     if not every:
         return out
     out.append(_costs(document))
     if document["metric"] != AGREEMENT:
         out.append(_metrics(document))
-    if document["backfilling"]:
-        out.append(_backfilling(document))
     words = ((each["of"], "look: " * each["odd"] + each["words"]) for each in document["vectors"])
     heads = ("vectors", "a random part of them")
     out.append(simple_table("The vectors", "vectors", heads, (), list(words)))
@@ -43,15 +44,16 @@ def ordered(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def few(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Strategies that matter: what is recommended, bounds, what comes next, the best of others."""
-    verdict = document["verdict"]
-    first = (verdict["strategy"], KEEP, REEMBED, verdict["runner_up"])
+    said = document["verdict"]
+    first = (said["strategy"], KEEP, REEMBED, said["runner_up"])
     found = ordered(document)
     rest = sorted(found, key=lambda s: (s["name"] not in first, bool(s["missing"])))
     names = {s["name"] for s in rest[:FEW]}
     return [s for s in found if s["name"] in names]
 
 
-def _verdict(document: Mapping[str, Any], *, every: bool) -> TextTable:
+def verdict(document: Mapping[str, Any], *, every: bool = False) -> TextTable:
+    """The recommendation with its grounds, cost and risks."""
     lines = []
     for head, found in (
         ("why", wording.reasons(document)), ("cost", wording.costs(document)),
@@ -77,18 +79,79 @@ def _scores(document: Mapping[str, Any], *, every: bool) -> TextTable:
         name = each["name"] + " (no)" * bool(each["missing"])
         lines.append([
             name, TextCell(score, best=each["name"] == chosen),
-            wording.around(each["score"]), wording.kept(each["kept"], whole=True),
+            wording.around(each["score"]), whole(document, each),
             "-" if each["broken"] is None else f"{each['fixed']:,} / {each['broken']:,}",
             wording.hours(cost["hours"]), wording.money(cost["money"], document),
         ])  # fmt: skip
     metric = wording.label(document)
     heads: list[str | TextColumn] = [
-        metric, "95 %", f"of {document['verdict']['share_of']}", "fixed / broken", "time", "money",
+        metric, "95 %", whole_head(document), "fixed / broken", "time", "money",
     ]  # fmt: skip
     notes = ["* is what is recommended; (no) is what the constraints do not allow."]
     if others := len(document["strategies"]) - len(lines):
         notes.append(f"{others} strategies more, all metrics, costs and what was left out: --all.")
     return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
+
+
+def whole_head(document: Mapping[str, Any]) -> str:
+    """The heading of the share that is kept; of the gain, where nothing can be embedded again."""
+    gone = document["alignment"] is not None
+    return "to old (95 %)" if gone else f"of {document['verdict']['share_of']}"
+
+
+def whole(document: Mapping[str, Any], strategy: Mapping[str, Any]) -> str:
+    """The share that a strategy keeps; its gain, where nothing can be embedded again."""
+    if document["alignment"] is None:
+        return wording.kept(strategy["kept"], whole=True)
+    gain = strategy["to_keep"]
+    return wording.DASH if gain is None else f"{wording.signed(gain)} ({wording.around(gain)})"
+
+
+def alignment(document: Mapping[str, Any]) -> TextTable:
+    """Maps of other texts: do they bring the spaces together?"""
+    lines = []
+    for each in document["alignment"]:
+        found = each["found"]
+        lines.append([
+            each["map"], each["by"],
+            wording.DASH if found is None else f"{wording.score(found)} ({wording.around(found)})",
+            f"{each['among']:,}" if each["among"] else wording.DASH,
+            f"{each['agree']} of {each['attempts']}" if each["attempts"] else wording.DASH,
+            f"{'yes' if each['aligned'] else 'no'}{'' if each['sure'] else ', not sure'}",
+        ])  # fmt: skip
+    heads = ["told by", "finds % (95 %)", "among", "attempts agree", "aligned"]
+    return simple_table(
+        "Do the spaces align?", "alignment", ("map",), heads, lines,
+        notes=(sections.ALIGNMENT,),
+    )  # fmt: skip
+
+
+def models(document: Mapping[str, Any]) -> TextTable:
+    """Several new models, each with what is recommended for it, the best rank first."""
+    found = document["models"]
+    to_taken = {d["of"]: d for d in found["differences"] if d["to"] == found["taken"]}
+    lines = []
+    for each in found["places"]:
+        taken, gaps = each["name"] == found["taken"], (each["to_old"], to_taken.get(each["name"]))
+        score = wording.score(each["score"])
+        lines.append([
+            each["name"], each["strategy"], str(each["rank"]), TextCell(score, best=taken),
+            wording.around(each["score"]), wording.score(each["again"]),
+            *(
+                wording.DASH if gap is None else f"{wording.signed(gap)} ({wording.around(gap)})"
+                for gap in gaps
+            ),
+            wording.hours(each["hours"]), wording.money(each["money"], document),
+            wording.size(each["index_bytes"]),
+        ])  # fmt: skip
+    heads: list[str | TextColumn] = [
+        "rank", wording.label(document), "95 %", REEMBED, "to old (95 %)",
+        f"to {found['taken']} (95 %)", "time", "money", "vectors",
+    ]  # fmt: skip
+    return simple_table(
+        "New models", "models", ("model", "way"), heads, lines,
+        notes=tuple(wording.models(document)), compact=True,
+    )  # fmt: skip
 
 
 def slices(document: Mapping[str, Any]) -> TextTable:
@@ -202,16 +265,39 @@ def _index(document: Mapping[str, Any]) -> TextTable:
     )  # fmt: skip
 
 
-def _backfilling(document: Mapping[str, Any]) -> TextTable:
+def backfilling(document: Mapping[str, Any]) -> TextTable:
+    """Scores while items are embedded again, by their order and by what serves meanwhile."""
     lines = []
     for each in document["backfilling"]:
         points = {p["filled"]: p for p in each["points"]}
         shown = [wording.score(points[p]) for p in (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)]
         worst = each["worst"]
         at = f"{wording.score(worst)} at {wording.percent(worst['filled'])}"
-        lines.append([each["order"], f"after {each['start']}", *shown, at])
+        lines.append([each["order"], wording.meanwhile(each), *shown, at])
     heads = ["0 %", "10 %", "30 %", "50 %", "70 %", "100 %", "worst moment"]
     return simple_table(
-        f"Backfilling, {wording.label(document)} in {document['inputs']['held']:,} held-out items",
-        "backfilling", ("order", "converted first"), heads, lines,
+        f"While embedding again, {wording.label(document)} in "
+        f"{document['inputs']['held']:,} held-out items",
+        "backfilling", ("order", "meanwhile"), heads, lines,
+        notes=tuple(sections.backfilling(document)),
+    )  # fmt: skip
+
+
+def cascade(document: Mapping[str, Any]) -> TextTable:
+    """Cascades by depth: scores, and items embedded for a query when they are kept."""
+    lines = [
+        [
+            found["strategy"], f"{each['depth']:,}", wording.score(each["score"]),
+            wording.kept(each["share"], whole=True), f"{each['embedded']:.1f}",
+            f"{each['last']:.1f}", wording.percent(each["filled"]),
+        ]
+        for found in document["cascade"] for each in found["depths"]
+    ]  # fmt: skip
+    heads = [
+        wording.label(document), "of re-embedding's score", "embedded a query", "last quarter",
+        "of the gallery",
+    ]  # fmt: skip
+    return simple_table(
+        "Cascades by depth", "cascade", ("strategy", "depth"), heads, lines,
+        notes=tuple(sections.cascade(document)),
     )  # fmt: skip

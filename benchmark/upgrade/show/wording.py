@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmark.report import numbers
-from benchmark.upgrade.read.request import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, MIXED, REEMBED
 
 Document = Mapping[str, Any]
 DASH = numbers.DASH
@@ -12,6 +12,7 @@ DASH = numbers.DASH
 
 _LARGER = 10
 """Times the searched gallery from which on a deployment is another matter."""
+_BY = {"queries": "queries' own old vectors", "pairs": "held-out pairs' own old vectors"}
 _HITS = {
     "qrels": "a relevant item is among the ten nearest, or no longer",
     "labels": "the nearest item is relevant, or no longer",
@@ -154,9 +155,11 @@ def headline(document: Document) -> str:
         return "Nothing can be done under these constraints"
     title = titled(document, name)
     title = f"{title[0].upper()}{title[1:]}"
+    if document["models"] is not None and name != KEEP:
+        title = f"{document['models']['taken']}: {title[0].lower()}{title[1:]}"
     if verdict["decided"]:
         return title
-    lower = f"{title[0].lower()}{title[1:]}"
+    lower = title if document["models"] is not None else f"{title[0].lower()}{title[1:]}"
     return f"Not decided: {lower} for now" if name == KEEP else f"Likely, but not decided: {lower}"
 
 
@@ -167,7 +170,16 @@ def reasons(document: Document) -> list[str]:
     name = verdict["strategy"]
     chosen = None if name is None else of(document, name)
     lines = [f"{verdict['reason'][0].upper()}{verdict['reason'][1:]}."]
-    if chosen is None or new is None:
+    if document["alignment"] is not None:
+        lines += alignment(document)
+    if chosen is None:
+        return lines
+    if new is None:
+        parts = [f"{score(chosen['score'])} with this"] if name != KEEP else []
+        parts += [f"{score(old['score'])} with the old model"] if old else []
+        lines.append(f"{label(document)}: {', '.join(parts)}.")
+        if (gain := chosen["to_keep"]) is not None:
+            lines.append(f"To the old model: {signed(gain)} points ({around(gain)}).")
         return lines
     if name not in (KEEP, REEMBED):
         lines.append(f"It keeps {kept(chosen['kept'], whole=True)} of {verdict['share_of']}.")
@@ -182,7 +194,42 @@ def reasons(document: Document) -> list[str]:
             f"The upgrade: {numbers.number(upgrade['value'], signed=True)} points "
             f"({around(upgrade)}); {100 * document['worthwhile']:g} are worthwhile."
         )
+    if document["models"] is not None:
+        lines += models(document)
     return lines
+
+
+def models(document: Document) -> list[str]:
+    """The grounds of the ranks of several new models, and which of them cannot be told apart."""
+    found = document["models"]
+    lines = [f"On the {found['queries']:,} queries that all models answer."]
+    if found["left_out"]:
+        lines[0] += f" {found['left_out']:,} of some are left out."
+    if found["tied"]:
+        lines.append(f"{found['taken']} cannot be told from {', '.join(found['tied'])}.")
+    elif len(found["places"]) > 1:
+        lines.append(f"{found['taken']} surely beats the others.")
+    return lines
+
+
+def alignment(document: Document) -> list[str]:
+    """Do both spaces align, and how sure is it, in a sentence of the best map."""
+    found = document["alignment"]
+    if not found:
+        return ["No map could be fitted."]
+    best = max(found, key=lambda each: (each["found"] or {"value": 0.0})["value"])
+    said = "align" if best["aligned"] else "do not align, so no map is taken"
+    grounds = []
+    if best["found"] is not None:
+        ends = around(best["found"])
+        grounds.append(
+            f"{best['map']} finds {score(best['found'])} % ({ends}) of the {_BY[best['by']]} among "
+            f"{best['among']:,} vectors"
+        )
+    if best["attempts"]:
+        grounds.append(f"{best['agree']} of {best['attempts']} attempts without pairs agree")
+    sure = "" if best["sure"] else ", which is not sure"
+    return [f"The spaces {said}{sure}: {'; '.join(grounds)}."]
 
 
 def costs(document: Document) -> list[str]:
@@ -204,6 +251,12 @@ def costs(document: Document) -> list[str]:
     if chosen is not None and chosen["cost"]["rebuild"]:
         lines.append(_meanwhile(document, chosen["cost"]))
     return lines
+
+
+def meanwhile(progress: Mapping[str, Any]) -> str:
+    """The way to find items while others are embedded again: a conversion, or a mixed index."""
+    start = str(progress["start"])
+    return f"mixed, {start}" if start in MIXED else f"after {start}"
 
 
 def a_query(cost: Mapping[str, Any], document: Document) -> str:

@@ -123,17 +123,18 @@ def empty(folder: Path) -> None:
 
 KINDS = (
     "record", "base", "details", "base-details", "protocol", "track", "settings", "published",
-    "module", "conversion", "vectors", "image", "archive", "store",
+    "module", "conversion", "vectors", "database", "image", "archive", "store",
 )  # fmt: skip
 
 
 def _maker(kind: str) -> Callable[[], Iterator[Sample]]:
     from support.hostile import archives, arrays, configs, images, modules, records, stores
+    from support.hostile.databases import databases
 
     makers = (
         records.records, records.bases, records.details, records.base_details, configs.protocols,
         configs.tracks, configs.settings, configs.published, modules.modules, modules.conversions,
-        arrays.vectors, images.images, archives.archives, stores.stores,
+        arrays.vectors, databases, images.images, archives.archives, stores.stores,
     )  # fmt: skip
     return dict(zip(KINDS, makers, strict=True))[kind]
 

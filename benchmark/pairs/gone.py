@@ -1,0 +1,197 @@
+"""Items that are gone, beside the truth: maps of other corpora's texts on a corpus of the board.
+
+A report has the stored vectors, one half of the queries with their judgements, and vectors of all
+other corpora of the board: of the same texts by both models, or by the new model alone; or of one
+half of the corpus itself by the new model, and it is not known which. What it
+says of the alignment, and what it takes, is held against the other half of the queries and against
+the corpus embedded again, which it does not know.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchmark.pairs.board import CellPlan
+from benchmark.pairs.cells import CellVectors
+from benchmark.pairs.columns import METRIC
+from benchmark.pairs.vectors import Tell, embedded, place_of
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.report.numbers import DASH, number
+from benchmark.report.text_table import TextTable, simple_table
+from benchmark.upgrade.decide.verdict import Evidence, decide
+from benchmark.upgrade.measure.bridge import (
+    FOUND,
+    MOST,
+    Alignment,
+    alignment_of,
+    bridge,
+    refused_strategies,
+)
+from benchmark.upgrade.measure.evaluation import evaluate
+from benchmark.upgrade.read.apart import read_apart
+from benchmark.upgrade.read.gallery import GalleryBlock, Whole
+from benchmark.upgrade.read.request import KEEP, REEMBED, UpgradeRequest
+from benchmark.upgrade.search.lists import ResultList
+from benchmark.upgrade.search.strategies import StrategyPlan
+
+BASES = PAIRS, OWN, OTHERS = (
+    "pairs of other corpora", "half of its own, no pair", "other corpora, no pair"
+)  # fmt: skip
+"""Texts that maps are fitted on."""
+MAPS = ("procrustes:query", "linear:query")
+"""Of pairs; the index stays."""
+_LEAST = {"by_queries": FOUND["queries"], "by_pairs": FOUND["pairs"], "agree": MOST}
+USEFUL = 0.5
+"""Share of re-embedding's score from which on a map is of use: what an alignment must tell."""
+
+
+@dataclass(frozen=True)
+class GoneCell:
+    """A target of the board, and what its maps are fitted on."""
+
+    plan: CellPlan
+    others: Sequence[CellPlan]
+    basis: str
+
+
+def cells(plans: Sequence[CellPlan], basis: str) -> list[GoneCell]:
+    """Every cell whose vectors are in the cache, with those of the same models on other corpora.
+
+    Without pairs those whose models give vectors of one size. ``basis`` is one of :data:`BASES`.
+    """
+    there = [
+        each for each in plans
+        if all(place_of(e, each.corpus).is_file() for e in (each.old, each.new))
+    ]  # fmt: skip
+    found = []
+    for each in there:
+        others = [
+            o for o in there
+            if (o.old.id, o.new.id) == (each.old.id, each.new.id)
+            and o.corpus.source.id != each.corpus.source.id
+        ]  # fmt: skip
+        if others and (basis == PAIRS or each.old.dim == each.new.dim):
+            found.append(GoneCell(each, others, basis))
+    return found
+
+
+def measure(
+    found: Iterable[GoneCell], tell: Tell = lambda words: None
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """A row for each map of each cell.
+
+    Yields:
+        ``corpus``, ``old``, ``new``, ``basis``, ``map``; what the report says of it
+        (``by_queries`` and ``by_pairs``: shares of texts whose own vector it finds, ``agree``:
+        attempts without pairs); ``taken`` by the verdict; scores on the queries that the report
+        has not seen: ``keep``, ``bridge``, ``again``.
+    """
+    for each in found:
+        tell(f"{each.plan.name}, {each.basis}")
+        yield from _rows(each)
+
+
+def _rows(cell: GoneCell) -> Iterator[dict[str, Any]]:
+    plan = cell.plan
+    old, new = (embedded(e, plan.corpus) for e in (plan.old, plan.new))
+    problem = CellVectors.of(plan.corpus, old, new, plan.seed)
+    mine, unseen = problem.halves(0)
+    texts = [
+        np.concatenate([embedded(e, o.corpus).items for o in cell.others])
+        for e in (plan.old, plan.new)
+    ]
+    if cell.basis == OWN:
+        some = np.random.default_rng(problem.seed).permutation(problem.n)[: problem.n // 2]
+        texts[1] = new.items[some]
+    request = _request(problem, mine, texts[1], texts[0] if cell.basis == PAIRS else None)
+    apart = read_apart(request)
+    study, alignments = bridge(apart, MAPS)
+    refused = refused_strategies(study, alignments)
+    evidence = Evidence.of(study.outcomes, METRIC, study.groups)
+    taken = {name: o for name, o in study.outcomes.items() if name not in refused}
+    constraints = apart.inputs.request.constraints
+    decision = decide(replace(evidence, outcomes=taken), constraints)
+    blind = replace(apart, inputs=replace(apart.inputs, old_queries=None))
+    scores = _truth(problem, unseen, {f.label: f.conversion.view for f in study.first.maps})
+    for fit, its in zip(study.first.maps, alignments, strict=True):
+        told = alignment_of(blind, fit, its.agree)
+        yield {
+            "corpus": plan.corpus.source.id, "old": plan.old.id, "new": plan.new.id,
+            "basis": cell.basis, "map": fit.label, "by_queries": _found(its),
+            "by_pairs": _found(told), "agree": its.agree, "taken": decision.name,
+            **{"keep": scores[KEEP], "bridge": scores[fit.label], "again": scores[REEMBED]},
+        }  # fmt: skip
+
+
+def _found(its: Alignment) -> float | None:
+    return None if its.found is None else its.found.value
+
+
+def _request(
+    problem: CellVectors, queries: Ints, pairs_new: Floats, pairs_old: Floats | None
+) -> UpgradeRequest:
+    asked = np.array(problem.corpus.query_ids)[queries]
+    ids = {"old_gallery": np.array(problem.corpus.item_ids), "queries": asked,
+           "old_queries": asked}  # fmt: skip
+    return UpgradeRequest(
+        problem.old.items, None, problem.new.queries[queries], problem.old.queries[queries],
+        pairs_old=pairs_old, pairs_new=pairs_new,
+        qrels={name: problem.corpus.gains[name] for name in asked.tolist()}, ids=ids,
+    )  # fmt: skip
+
+
+def _truth(
+    problem: CellVectors, queries: Ints, views: Mapping[str, Any]
+) -> dict[str, float]:  # fmt: skip
+    """Mean scores on some queries with everything embedded: of either model, and of maps."""
+    rows = np.arange(problem.n)
+    inputs = problem.inputs(rows, queries)
+    lists = {
+        KEEP: ResultList(problem.old.queries[queries], lambda block: block.old),
+        REEMBED: ResultList(inputs.queries, lambda block: block.new),
+        **{n: ResultList(view(inputs.queries), lambda b: b.old) for n, view in views.items()},
+    }
+    known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
+    found = evaluate(
+        Whole(inputs.gallery), inputs.pairs(rows), known, StrategyPlan.of_lists(lists),
+        inputs.distance,
+    )  # fmt: skip
+    return {name: float(scores[METRIC].mean()) for name, scores in found.scores.items()}
+
+
+def gone_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """Alignments that reports tell, beside the truth, and the gain of following them."""
+    lines = []
+    for basis, by in ((b, by) for b in BASES for by in _LEAST):
+        its = [r for r in rows if r["basis"] == basis and r[by] is not None]
+        for aligned in (True, False):
+            some = [r for r in its if (r[by] >= _LEAST[by]) == aligned]
+            if some:
+                lines.append(_line(some, by, "yes" if aligned else "no"))
+    heads = ("maps", "of use", "old model", "map", "re-embedded", "better than old", "taken, gain")
+    notes = (
+        f"Means of nDCG@10 on queries that the report has not seen. Of use: maps that keep "
+        f"{100 * USEFUL:g} % of re-embedding's score. Taken: how often the verdict takes the map "
+        "in the place of the old model, and what it brings on average.",
+    )
+    return simple_table(
+        "Items that are gone", "pairs-gone", ("fitted on", "told by", "aligned"), heads, lines,
+        notes=notes,
+    )  # fmt: skip
+
+
+def _line(some: Sequence[Mapping[str, Any]], by: str, said: str) -> list[str]:
+    use = np.mean([r["bridge"] >= USEFUL * r["again"] for r in some])
+    keep, bridge_, again = (
+        number(float(np.mean([r[k] for r in some]))) for k in ("keep", "bridge", "again")
+    )
+    better = np.mean([r["bridge"] > r["keep"] for r in some])
+    taken = [r["bridge"] - r["keep"] for r in some if r["taken"] == r["map"]]
+    gain = f"{len(taken)}, {number(float(np.mean(taken)), signed=True)}" if taken else DASH
+    words = {"by_queries": "queries", "by_pairs": "held-out pairs", "agree": "attempts"}[by]
+    return [
+        some[0]["basis"], words, said, str(len(some)), f"{100 * use:.0f} %", keep,
+        bridge_, again, f"{100 * better:.0f} %", gain,
+    ]  # fmt: skip

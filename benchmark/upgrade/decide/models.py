@@ -1,0 +1,177 @@
+"""Several new models on the same queries: their ranks, and the one to take."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.errors import BenchError
+from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.kept_share import Scored, contrast, difference, mean
+from benchmark.metrics.statistics import holm
+from benchmark.ranking.arrays import Ints
+from benchmark.upgrade.decide.costs import cost_of
+from benchmark.upgrade.decide.verdict import LEVEL, Decision
+from benchmark.upgrade.measure.study import Study
+from benchmark.upgrade.read.request import KEEP, REEMBED
+
+RULE = (
+    "Each model is ranked by the score of what the rule recommends for it; its rank is 1 and the "
+    "number of models that surely beat it (the 95 % interval of the paired difference on the same "
+    "queries leaves out 0). Of those ranked first the one with the least effort is taken, then "
+    "the one whose vectors take the fewest bytes, then the best score. Its upgrade is sure by a "
+    "one-sided test at 2.5 % with Holm's correction for all models."
+)
+
+
+@dataclass(frozen=True)
+class ModelPlace:
+    """One new model among others.
+
+    Attributes:
+        name: As it was given.
+        strategy: What the rule recommends for it.
+        rank: 1 and the number of models that surely beat it.
+        score: Of the strategy, on the queries of all models.
+        again: Of embedding everything again with it.
+        to_old: Of the strategy, to the old model; None without old queries, or where it is kept.
+        sure: It is better than the old model, corrected for the number of models; None without old
+            queries.
+        hours: That it takes.
+        money: That it takes.
+        index_bytes: Of the vectors that it keeps.
+    """
+
+    name: str
+    strategy: str
+    rank: int
+    score: Estimate
+    again: Estimate
+    to_old: Estimate | None
+    sure: bool | None
+    hours: float
+    money: float
+    index_bytes: int
+
+
+@dataclass(frozen=True)
+class ModelComparison:
+    """Places of all models, and the model to take.
+
+    Attributes:
+        taken: Its name.
+        places: The best rank first.
+        differences: First and second model -> the paired difference of their scores.
+        queries: Number that all models were compared on.
+        left_out: Queries of some model that not all have.
+    """
+
+    taken: str
+    places: Sequence[ModelPlace]
+    differences: Mapping[tuple[str, str], Estimate]
+    queries: int
+    left_out: int
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "taken": self.taken, "queries": self.queries, "left_out": self.left_out,
+            "tied": [p.name for p in self.places if p.rank == 1 and p.name != self.taken],
+            "places": [asdict(place) for place in self.places],
+            "differences": [
+                {"of": a, "to": b, **found.document()} for (a, b), found in self.differences.items()
+            ],
+        }  # fmt: skip
+
+
+def compare_models(
+    studies: Mapping[str, Study], decisions: Mapping[str, Decision], places: Mapping[str, Ints]
+) -> ModelComparison:  # fmt: skip
+    """Compare models on the queries that all of them answer.
+
+    Args:
+        studies: By name of the model; all of the same items and judgements.
+        decisions: What the rule recommends for each.
+        places: Row of each query of a model among the first model's, ``[q]``; -1 for none.
+
+    Raises:
+        BenchError: If they have no judged query in common, or nothing can be done with one.
+    """
+    where = {name: places[name][each.queries] for name, each in studies.items()}
+    common = _common(list(where.values()))
+    left_out = len(np.unique(np.concatenate([w[w >= 0] for w in where.values()]))) - len(common)
+    if not len(common):
+        raise BenchError("models: expected judged queries in common, got none: are ids the same?")
+    first = next(iter(studies.values()))
+    groups = first.groups
+    if groups is not None:
+        groups = groups[np.searchsorted(next(iter(where.values())), common)]
+    # Draws of two models' estimates are not the same galleries: their errors add up.
+    scores = {
+        name: {
+            way: _of_common(each.outcomes[way].scored[each.metric], where[name], common, k)
+            for way in (decisions[name].name, REEMBED, KEEP) if way in each.outcomes
+        }
+        for k, (name, each) in enumerate(studies.items())
+    }  # fmt: skip
+    names = [name for name in studies if decisions[name].name is not None]
+    if not names:
+        raise BenchError("models: expected something that can be done under these constraints")
+    its = {name: scores[name][str(decisions[name].name)] for name in names}
+    differences = {
+        (a, b): difference(its[a], its[b], groups) for a in names for b in names if a != b
+    }
+    sure = _sure(its, {name: scores[name].get(KEEP) for name in names}, groups)
+    found = []
+    for name in names:
+        study, way = studies[name], str(decisions[name].name)
+        gallery, old = study.inputs.gallery, scores[name].get(KEEP)
+        assumed = study.inputs.request.assumptions(gallery.rows)
+        cost = cost_of(
+            study.outcomes[way].strategy, assumed, gallery.stored.dim, gallery.new.dim
+        )  # fmt: skip
+        rank = 1 + sum(differences[other, name].is_above(0.0) for other in names if other != name)
+        found.append(ModelPlace(
+            name, way, rank, mean(its[name], groups), mean(scores[name][REEMBED], groups),
+            None if old is None or way == KEEP else difference(its[name], old, groups),
+            sure.get(name),
+            cost.hours, cost.money, cost.index_bytes,
+        ))  # fmt: skip
+
+    def effort(place: ModelPlace) -> tuple[int, int, float]:
+        strategy = studies[place.name].outcomes[place.strategy].strategy
+        return strategy.effort, place.index_bytes, -place.score.known
+
+    found.sort(key=lambda place: (place.rank, -place.score.known))
+    taken = min((place for place in found if place.rank == found[0].rank), key=effort)
+    return ModelComparison(taken.name, found, differences, len(common), left_out)
+
+
+def _common(rows: Sequence[Ints]) -> Ints:
+    """Rows that are in all of them and none of which is -1, ascending."""
+    common = rows[0]
+    for each in rows[1:]:
+        common = np.intersect1d(common, each)
+    return np.unique(common[common >= 0])
+
+
+def _of_common(scored: Scored, rows: Ints, common: Ints, k: int) -> Scored:
+    """Scores of the common queries, in their order; draws of the estimate turned by ``k``."""
+    order = np.argsort(rows, kind="stable")
+    at = order[np.searchsorted(rows[order], common)]
+    noise = None if scored.noise is None else np.roll(scored.noise, k)
+    return Scored(scored.values[at], noise)
+
+
+def _sure(
+    its: Mapping[str, Scored], old: Mapping[str, Scored | None], groups: Any
+) -> dict[str, bool]:  # fmt: skip
+    """Names of models -> they are better than the old model, by Holm's correction."""
+    tests = {
+        name: contrast(its[name], before, groups).p_above(0.0)
+        for name in its if (before := old[name]) is not None
+    }  # fmt: skip
+    if not tests:
+        return {}
+    return dict(zip(tests, map(bool, holm(list(tests.values())) <= LEVEL), strict=True))

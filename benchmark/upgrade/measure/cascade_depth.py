@@ -1,0 +1,160 @@
+"""Cascades by depth: scores, and items embedded for the query log when what is embedded is kept."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchmark.contract.fusion import RescoredList
+from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.kept_share import Scored, mean, measured, share_kept
+from benchmark.ranking.arrays import Ints
+from benchmark.upgrade.measure.evaluation import evaluate
+from benchmark.upgrade.measure.study import Study, joined, on_whole, scored_ranks
+from benchmark.upgrade.read.gallery import Whole
+from benchmark.upgrade.read.request import REEMBED, Tell
+from benchmark.upgrade.search.lists import search
+from benchmark.upgrade.search.strategies import Strategy
+
+DEPTHS = (10, 20, 50, 100, 200, 500, 1_000)
+TARGETS = (0.95, 0.99)
+"""Shares of re-embedding's score."""
+
+
+@dataclass(frozen=True)
+class Depth:
+    """A cascade that rescores so many candidates of each query.
+
+    Attributes:
+        depth: Their number.
+        score: Of the cascade.
+        share: Of re-embedding's score; None where that is 0.
+        embedded: Items that are embedded for a query of the log, on average, when they are kept.
+        last: The same of the last quarter of the log.
+        filled: Share of the gallery that is embedded at its end.
+    """
+
+    depth: int
+    score: Estimate
+    share: Estimate | None
+    embedded: float
+    last: float
+    filled: float
+
+
+@dataclass(frozen=True)
+class CascadeDepths:
+    """A cascade at every depth.
+
+    Attributes:
+        strategy: ``cascade`` or ``cascade-mapped``.
+        depths: Shallow ones first.
+        needed: Target -> the least depth whose share is as high, and the least one whose share
+            surely is (by the 95 % interval); None where no depth is.
+    """
+
+    strategy: str
+    depths: Sequence[Depth]
+    needed: dict[float, tuple[int | None, int | None]]
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "strategy": self.strategy, "depths": [asdict(each) for each in self.depths],
+            "needed": [
+                {"share": share, "depth": depth, "surely": surely}
+                for share, (depth, surely) in self.needed.items()
+            ],
+        }  # fmt: skip
+
+
+def cascade_depths(study: Study, tell: Tell = lambda words: None) -> list[CascadeDepths]:
+    """Evaluate every cascade of a study at every depth that its gallery has."""
+    some = [s for s in study.first.plan.strategies if isinstance(s.merge, RescoredList)]
+    depths = [d for d in DEPTHS if d < study.n_gallery] or [1]
+    deeper = [
+        replace(each, name=f"{each.name} {d}", merge=RescoredList(d)) for each in some
+        for d in depths
+    ]  # fmt: skip
+    if not deeper:
+        return []
+    scored = _scored(study, deeper, tell)
+    new = study.outcomes[REEMBED].scored[study.metric]
+    return [_by_depth(study, each, depths, scored, new) for each in some]
+
+
+def _by_depth(
+    study: Study, each: Strategy, depths: Sequence[int], scored: dict[str, Scored], new: Scored
+) -> CascadeDepths:
+    candidates, groups = _candidates(study, each, depths[-1]), study.groups
+    found = []
+    for d in depths:
+        its = scored[f"{each.name} {d}"]
+        embedded, last, filled = repeats(candidates[:, :d])
+        share = share_kept(its, None, new, groups)
+        found.append(Depth(
+            d, mean(its, groups), share, embedded, last, filled / study.inputs.gallery.rows
+        ))  # fmt: skip
+    needed = {
+        target: (
+            next((e.depth for e in found if e.share and e.share.known >= target), None),
+            next((e.depth for e in found if e.share and (e.share.low or 0.0) >= target), None),
+        )
+        for target in TARGETS
+    }
+    return CascadeDepths(each.name, found, needed)
+
+
+def repeats(candidates: Ints) -> tuple[float, float, int]:
+    """Items that are embedded for a query, for one of the last quarter, and in all.
+
+    Args:
+        candidates: Rows of each query's candidates, in the order of the queries, ``[n, depth]``; -1
+            for none. Those that an earlier query had are kept.
+
+    Example:
+        >>> repeats(np.array([[0, 1], [1, 2], [0, 2], [2, 3]]))
+        (1.0, 1.0, 4)
+    """
+    n = len(candidates)
+    flat = candidates.ravel()
+    rows, first = np.unique(flat, return_index=True)
+    first = first[rows >= 0] // candidates.shape[1]
+    start = n - max(1, n // 4)
+    return len(first) / n, float((first >= start).sum() / (n - start)), len(first)
+
+
+def _candidates(study: Study, each: Strategy, depth: int) -> Ints:
+    """Rows of the first list in the whole gallery, ``[n_query, depth]``."""
+    inputs, name = study.inputs, each.uses[0]
+    fold = study.first
+    lists = {name: replace(fold.plan.lists[name], top=depth)}
+    found = search(
+        Whole(inputs.gallery), study.relevant, fold.sample.known, lists, inputs.distance
+    )  # fmt: skip
+    return found[name].rows
+
+
+def _scored(study: Study, strategies: list[Strategy], tell: Tell) -> dict[str, Scored]:
+    """Scores by the name of strategies: in the gallery that the study's own are scored in."""
+    inputs, folds = study.inputs, study.folds
+    if inputs.criterion == "agreement":
+        fold = study.first
+        whole = [s for s in fold.plan.strategies if s.name == REEMBED]
+        found = evaluate(
+            fold.sample.blocks, fold.relevant, fold.sample.known,
+            replace(fold.plan, strategies=[*strategies, *whole]), inputs.distance,
+            keep_nearest=True,
+        )  # fmt: skip
+        return {name: measured(v) for name, v in found.agreement(REEMBED).items()}
+    own = [
+        replace(fold, plan=replace(fold.plan, strategies=strategies)) for fold in folds
+    ]  # fmt: skip
+    ranks = on_whole(inputs, own, study.relevant, tell)
+    return {
+        each.name: scored_ranks(
+            joined(each, own, ranks, study.relevant), study.relevant, inputs.criterion
+        )[0][study.metric]
+        for each in strategies
+    }  # fmt: skip

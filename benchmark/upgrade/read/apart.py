@@ -1,0 +1,131 @@
+"""Inputs where the items are gone: maps are fitted on other texts, and judged in the old index."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.errors import BenchError
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.upgrade.formats.joining import Rearranged, join
+from benchmark.upgrade.formats.rows import Rows, gather, require_directions
+from benchmark.upgrade.read.cluster import Cluster
+from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, GalleryBlock
+from benchmark.upgrade.read.inputs import (
+    COMPARED,
+    LEAST,
+    Inputs,
+    joined_queries,
+    open_rows,
+    partners,
+    request_texts,
+    require_dims,
+)
+from benchmark.upgrade.read.qrels import request_qrels
+from benchmark.upgrade.read.request import UpgradeRequest
+from benchmark.upgrade.read.sampling import MOST_PAIRS
+
+MOST_HELD = 1_000
+"""Pairs that are held out, at most, and items of the gallery beside queries."""
+MOST_UNPAIRED = 4_000
+"""Vectors of either side, where no pair is known: it takes minutes with as many."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Inputs without new vectors of items.
+
+    Attributes:
+        inputs: Its one sample has the other texts: pairs, or vectors of the gallery and of other
+            texts in no order, all of them fitted.
+        paired: True for pairs.
+        known: The relevant items with their stored vectors.
+        others: Stored vectors of some random items, ``[k, d_old]``.
+    """
+
+    inputs: Inputs
+    paired: bool
+    known: GalleryBlock
+    others: Floats
+
+
+def read_apart(request: UpgradeRequest, cluster: Cluster | None = None) -> Apart:
+    """Read and check stored vectors, other texts, queries and relevance.
+
+    Raises:
+        BenchError: If something is missing, damaged or does not fit.
+    """
+    old, other, queries = (
+        open_rows(request, name) for name in ("old_gallery", "pairs_new", "queries")
+    )
+    old_queries, pairs_old = (
+        None if getattr(request, name) is None else open_rows(request, name)
+        for name in ("old_queries", "pairs_old")
+    )
+    require_dims((queries, other), (old_queries, old), (pairs_old, old))
+    distance = request.distance or old.metric or "cosine"
+    none = np.empty(0, np.int64)
+    gallery = Gallery(old, Rearranged(other, none), none, distance, cluster)
+    gallery_ids = np.arange(old.rows) if old.ids is None else old.ids
+    query_ids = np.arange(queries.rows) if queries.ids is None else queries.ids
+    vectors, old_vectors = joined_queries(queries, old_queries, distance)
+    qrels, criterion = request_qrels(request, query_ids, gallery_ids)
+    rng, relevant = np.random.default_rng([request.seed, 8]), np.unique(qrels.rows)
+    most = MOST_HELD if pairs_old is not None else MOST_UNPAIRED
+    some = np.sort(rng.permutation(old.rows)[:most])
+    rows = np.union1d(relevant, some)
+    stored = gallery.stored_rows(rows)
+    known = stored[np.searchsorted(rows, relevant)]
+    others = stored[np.searchsorted(rows, some)]
+    if pairs_old is None:
+        sample = _unpaired(others, other, distance, rng)
+    else:
+        sample = _paired(pairs_old, other, distance, rng)
+    told = [line for each in (old, other, queries, old_queries, pairs_old) if each
+            for line in each.told]  # fmt: skip
+    if criterion == "qrels":
+        told.append(str(qrels))
+    inputs = Inputs(
+        request, gallery, [sample], vectors, old_vectors, qrels, criterion, query_ids, old.ids,
+        request_texts(request), told=tuple(told),
+    )  # fmt: skip
+    block = GalleryBlock(relevant, known, none, np.empty((0, other.dim), np.float32))
+    return Apart(inputs, pairs_old is not None, block, others[:MOST_HELD])
+
+
+def _paired(old: Rows, new: Rows, distance: str, rng: np.random.Generator) -> EmbeddedSample:
+    """Pairs; a fifth of them, a thousand at most, are held out."""
+    joined = join(new, old)
+    n = len(joined.left)
+    if n < LEAST:
+        raise BenchError(f"{new.name}: expected at least {LEAST} pairs, got {n}")
+    order = rng.permutation(n)[: MOST_PAIRS + MOST_HELD]
+    order.sort()
+    left, right = gather(old, joined.right[order]), gather(new, joined.left[order])
+    require_directions(old, left, distance, joined.right[order])
+    require_directions(new, right, distance, joined.left[order])
+    if not partners(left[:COMPARED], right[:COMPARED], rng):
+        raise BenchError(
+            f"{new.name}: expected the texts of {old.name}, row by row or by id, got vectors that "
+            "are no more alike than shuffled ones"
+        )
+    held = np.zeros(len(order), bool)
+    held[rng.permutation(len(order))[: min(MOST_HELD, len(order) // 5)]] = True
+    return EmbeddedSample(np.arange(len(order)), left, right, ~held, held)
+
+
+def _unpaired(
+    stored: Floats, other: Rows, distance: str, rng: np.random.Generator
+) -> EmbeddedSample:
+    """As many stored vectors as vectors of other texts, none of which belongs to another."""
+    n = min(len(stored), other.rows)
+    if n < LEAST:
+        raise BenchError(f"{other.name}: expected at least {LEAST} vectors of either side, got {n}")
+    rows = np.sort(rng.permutation(other.rows)[:n])
+    new = gather(other, rows)
+    require_directions(other, new, distance, rows)
+    every = np.ones(n, bool)
+    return EmbeddedSample(np.arange(n), stored[_some(len(stored), n, rng)], new, every, ~every)
+
+
+def _some(n: int, k: int, rng: np.random.Generator) -> Ints:
+    return np.sort(rng.permutation(n)[:k])

@@ -1,0 +1,79 @@
+"""Items that are gone, beside the truth by another evaluator; what is measured, and what is not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.upgrades import planted
+
+from benchmark.config.embedders import load_embedder
+from benchmark.pairs.board import CellPlan
+from benchmark.pairs.cells import CellVectors
+from benchmark.pairs.corpora import Corpus, CorpusSource
+from benchmark.pairs.gone import OTHERS, OWN, PAIRS, cells, gone_table, measure
+from benchmark.pairs.vectors import Vectors, place_of
+
+
+def ndcg(queries, items, relevant):
+    """Of one relevant item, by brute force in float64."""
+    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (queries, items)]
+    scores = unit[0].astype(np.float64) @ unit[1].astype(np.float64).T
+    ranks = (scores >= scores[np.arange(len(relevant)), relevant][:, None] - 1e-9).sum(axis=1)
+    return np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0.0).mean()
+
+
+@pytest.fixture
+def plans(tmp_path, monkeypatch):
+    """Two corpora with the vectors of two models in a cache, and one without."""
+    monkeypatch.setenv("COMPATBENCH_STORE", str(tmp_path))
+    made = planted(n=700, q=60)
+    items = [f"d{k}" for k in range(700)]
+    asked = [f"q{k}" for k in range(60)]
+    gains = {f"q{k}": {f"d{row}": 1.0} for k, row in enumerate(made.relevant)}
+    old, new = load_embedder("minilm-l3"), load_embedder("minilm-l6")
+    out = []
+    for number, name in enumerate(("one", "two", "three")):
+        source = CorpusSource(
+            id=name, title=name, modality="text", reader="text", folder=".", terms="none",
+            source="none",
+        )  # fmt: skip
+        corpus = Corpus(source, items, asked, items, asked, gains, f"{number}" * 64)
+        out.append(CellPlan(corpus, old, new, tmp_path / name))
+        for embedder, sides in (
+            (old, (made.old, made.old_queries)), (new, (made.new, made.queries)),
+        ):  # fmt: skip
+            if name != "three":
+                place = place_of(embedder, corpus)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                np.savez(place, items=sides[0], queries=sides[1], seconds=1.0)
+    return made, out
+
+
+def test_rows_beside_the_truth(plans):
+    made, found = plans
+    todo = cells(found, PAIRS)
+    assert [each.plan.corpus.source.id for each in todo] == ["one", "two"]
+    assert [o.corpus.source.id for o in todo[0].others] == ["two"]
+    rows = list(measure(todo))
+    assert [(r["corpus"], r["map"]) for r in rows] == [
+        (name, label) for name in ("one", "two") for label in ("procrustes:query", "linear:query")
+    ]
+    plan = found[0]
+    sides = Vectors(made.old, made.old_queries, 1.0), Vectors(made.new, made.queries, 1.0)
+    _, unseen = CellVectors.of(plan.corpus, *sides, plan.seed).halves(0)
+    relevant = made.relevant[unseen]
+    for row in rows[:2]:
+        assert row["keep"] == pytest.approx(ndcg(made.old_queries[unseen], made.old, relevant))
+        assert row["again"] == pytest.approx(ndcg(made.queries[unseen], made.new, relevant))
+        turned = ndcg(made.queries[unseen] @ made.rotation, made.old, relevant)
+        assert row["bridge"] == pytest.approx(turned, abs=0.03)
+        assert row["by_queries"] > 0.8 and row["by_pairs"] > 0.8 and row["agree"] is None
+    table = gone_table(rows)
+    assert [line.labels[0].text for line in table.rows] == [PAIRS] * len(table.rows)
+
+
+def test_other_sizes_need_pairs(plans):
+    _, found = plans
+    wide = [replace(each, new=load_embedder("mpnet-base")) for each in found]
+    assert cells(wide, PAIRS) == cells(wide, OWN) == []  # nothing in the cache
+    assert len(cells(found, OTHERS)) == 2

@@ -1,0 +1,157 @@
+"""Several new models, judged side by side on the same queries."""
+
+import json
+
+import numpy as np
+import pytest
+from support.upgrades import planted, write_upgrade
+from support.vector_files import write
+from typer.testing import CliRunner
+
+import benchmark
+from benchmark import BenchError
+from benchmark.cli.app import app
+from benchmark.metrics.intervals import mean_difference
+from benchmark.upgrade.show.tables import models as table
+
+
+@pytest.fixture(scope="module")
+def made():
+    return planted(q=200)
+
+
+def blurred(vectors, by, seed=5):
+    rng = np.random.default_rng(seed)
+    return vectors + by * rng.standard_normal(vectors.shape).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def given(made):
+    """Arguments of a report: a good model, one that is hardly another, and a bad one."""
+    found = made.arguments(made.sample(800)) | {"maps": "procrustes,procrustes:query"}
+    new, queries = found.pop("new_gallery"), found.pop("queries")
+    pairs = {
+        name: (blurred(new, by), blurred(queries, by, 6))
+        for name, by in (("good", 0.0), ("alike", 0.02), ("bad", 0.8))
+    }
+    return found | {"models": pairs}
+
+
+@pytest.fixture(scope="module")
+def report(given):
+    return benchmark.upgrade(**given)
+
+
+def test_models_that_cannot_be_told_apart_share_a_rank(report):
+    found = report.document["models"]
+    places = {each["name"]: each for each in found["places"]}
+    ranks = {name: each["rank"] for name, each in places.items()}
+    assert ranks == {"good": 1, "alike": 1, "bad": 3}
+    assert {found["taken"], *found["tied"]} == {"good", "alike"}
+    assert places["bad"]["strategy"] == "keep-old" and places["bad"]["to_old"] is None
+    assert places["good"]["sure"] and not places["bad"]["sure"]
+    assert f"{found['taken']}: " in str(report) and "cannot be told from" in str(report)
+
+
+def test_scores_and_differences_are_those_of_reports_on_each_model(report, given):
+    """The verdicts, too; and the difference is of the same queries, one by one."""
+    alone, values = {}, {}
+    for name, (new, queries) in given["models"].items():
+        rest = {key: value for key, value in given.items() if key != "models"}
+        alone[name] = benchmark.upgrade(**rest, new_gallery=new, queries=queries)
+    found = report.document["models"]
+    for each in found["places"]:
+        document = alone[each["name"]].document
+        assert document["verdict"]["strategy"] == each["strategy"]
+        its = {s["name"]: s for s in document["strategies"]}
+        assert its[each["strategy"]]["score"]["value"] == pytest.approx(each["score"]["value"])
+        assert its["re-embed"]["score"]["value"] == pytest.approx(each["again"]["value"])
+        values[each["name"]] = each["score"]["value"]
+    for each in found["differences"]:
+        assert each["value"] == pytest.approx(values[each["of"]] - values[each["to"]])
+        opposite = next(
+            d for d in found["differences"] if (d["of"], d["to"]) == (each["to"], each["of"])
+        )
+        assert (each["low"], each["high"]) == pytest.approx((-opposite["high"], -opposite["low"]))
+
+
+def test_differences_are_paired(made):
+    """Everything is embedded, so the interval is that of the queries' own differences."""
+    rows = np.arange(len(made.new))
+    given = made.arguments(rows) | {"maps": "procrustes:query", "wanted": 1.0}
+    new, queries = given.pop("new_gallery"), given.pop("queries")
+    other = blurred(queries, 0.5)
+    found = benchmark.upgrade(**given, models={"a": (new, queries), "b": (new, other)})
+    ranks = {}
+    for name, asked in (("a", queries), ("b", other)):
+        unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (asked, new)]
+        scores = unit[0].astype(np.float64) @ unit[1].T.astype(np.float64)
+        own = scores[np.arange(len(asked)), made.relevant]
+        ranks[name] = (scores >= own[:, None] - 1e-9).sum(axis=1)
+    values = {n: np.where(r <= 10, 1 / np.log2(1 + r), 0.0) for n, r in ranks.items()}
+    expected = mean_difference(values["a"] - values["b"], None, 0.0)
+    models = found.document["models"]
+    assert {each["strategy"] for each in models["places"]} == {"re-embed"}
+    (said,) = (d for d in models["differences"] if d["of"] == "a")
+    assert said["value"] == pytest.approx(expected.value, abs=1e-6)
+    assert (said["low"], said["high"]) == pytest.approx(expected.interval(), abs=1e-4)
+
+
+def test_samples_and_queries_need_not_be_the_same(made, tmp_path):
+    """Items that all models have count; queries go by their id, in any order."""
+    rows, rng = made.sample(800), np.random.default_rng(3)
+    fewer, order = rng.permutation(rows)[:-100], rng.permutation(len(made.queries))
+    names = np.arange(len(made.queries))
+    files = {}
+    for name, items, asked in (("a", rows, names), ("b", fewer, order[:-5])):
+        sides = ("new", made.new[items], items), ("q", made.queries[asked], asked)
+        for side, vectors, ids in sides:
+            files[name, side] = tmp_path / f"{side}-{name}.npy"
+            write(files[name, side], vectors, ids)
+    given = made.arguments(rows) | {"maps": "procrustes:query"}
+    del given["new_gallery"], given["queries"]
+    given["ids"] = {"old_gallery": np.arange(len(made.old)), "old_queries": names}
+    found = benchmark.upgrade(
+        **given, models={n: (files[n, "new"], files[n, "q"]) for n in ("a", "b")}
+    )
+    assert found.document["inputs"]["embedded"] == len(fewer)
+    models = found.document["models"]
+    both = set(made.relevant[order[:-5]]) & set(fewer)
+    assert models["queries"] == len(both) and models["left_out"] > 0
+    # It is the same model; what is not embedded is estimated from other queries.
+    assert all(abs(d["value"]) < 0.02 for d in models["differences"])
+
+
+def test_the_command(made, tmp_path):
+    words = list(map(str, write_upgrade(tmp_path, made)))
+    files = [words[words.index(f"--{name}") + 1] for name in ("new-gallery", "queries")]
+    for name in ("--new-gallery", "--queries"):
+        at = words.index(name)
+        del words[at : at + 2]
+    page = tmp_path / "page.html"
+    words += ["--new", f"a={','.join(files)}", "--new", f"b={','.join(files)}"]
+    done = CliRunner().invoke(app, [*words, "--report", str(page)])
+    assert done.exit_code == 0, done.stderr
+    document = json.loads(page.with_suffix(".json").read_text())
+    assert [p["rank"] for p in document["models"]["places"]] == [1, 1]
+    assert "New models" in done.stdout and "<h2>New models</h2>" in page.read_text()
+    assert len(table(document).rows) == 2
+    bad = [("a=x.npy", "NAME=SAMPLE,QUERIES"), (f"a={','.join(files)}", "each name once")]
+    for word, said in bad:
+        done = CliRunner().invoke(app, [*words, "--new", word])
+        assert isinstance(done.exception, BenchError) and said in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"qrels": None}, "compares no models"),
+        ({"models": {"a": (np.eye(3), np.eye(3))}}, "two or more"),
+        ({"queries": np.eye(3)}, "expected them alone"),
+        ({"models": None}, "expected vectors by the new model"),
+    ],
+)
+def test_what_cannot_be_compared(given, change, said):
+    with pytest.raises(BenchError, match=said) as error:
+        benchmark.upgrade(**given | change)
+    assert "\n" not in str(error.value)

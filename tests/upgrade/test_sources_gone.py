@@ -1,0 +1,148 @@
+"""Items that are gone: maps of other texts, with pairs and without; spaces that do not align."""
+
+import json
+
+import numpy as np
+import pytest
+from support.upgrades import planted, write_upgrade
+from support.vector_files import write
+from typer.testing import CliRunner
+
+import benchmark
+from benchmark import BenchError
+from benchmark.cli.app import app
+from benchmark.ranking.ranks import rank
+from benchmark.upgrade.read.request import KEEP
+
+
+@pytest.fixture(scope="module")
+def made():
+    return planted(q=100)
+
+
+@pytest.fixture(scope="module")
+def given(made):
+    """Of everything but what maps are fitted on."""
+    found = made.arguments(np.arange(len(made.new)))
+    del found["new_gallery"]
+    return found | {"ids": {"old_gallery": np.arange(len(made.old))}}
+
+
+def others(made, n=600):
+    """Rows that no query looks for: their vectors stand for other texts."""
+    return np.setdiff1d(np.arange(len(made.new)), made.relevant)[:n]
+
+
+@pytest.fixture(scope="module")
+def report(made, given):
+    rows = others(made)
+    return benchmark.upgrade(**given, pairs_old=made.old[rows], pairs_new=made.new[rows])
+
+
+def ndcg(made, queries, gallery):
+    labels = np.arange(len(gallery)) + len(queries)
+    labels[made.relevant] = np.arange(len(queries))
+    ranks = rank(queries, gallery, np.arange(len(queries)), labels).first_rank
+    return np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0.0).mean()
+
+
+def test_a_planted_rotation_is_bridged(made, report):
+    """Scores are those of brute force, and that of the true rotation is near."""
+    found = {each["name"]: each for each in report.document["strategies"]}
+    old = ndcg(made, made.old_queries, made.old)
+    turned = ndcg(made, made.queries @ made.rotation, made.old)
+    assert found[KEEP]["score"]["value"] == pytest.approx(old, abs=1e-12)
+    assert found["procrustes:query"]["score"]["value"] == pytest.approx(turned, abs=0.02)
+    assert report.recommended == "procrustes:query"
+    mapped = report.conversion.view(made.queries)
+    assert found["procrustes:query"]["score"]["value"] == pytest.approx(
+        ndcg(made, mapped, made.old), abs=1e-9
+    )
+    for name in ("re-embed", "cascade", "rrf"):
+        assert name not in found and name in report.document["left_out"]
+    assert not report.document["constraints"]["sources"]
+
+
+def test_partners_are_counted_as_brute_force_does(made, report):
+    (its,) = (a for a in report.document["alignment"] if a["map"] == "procrustes:query")
+    assert its["by"] == "queries" and its["aligned"] and its["sure"]
+    assert its["among"] == len(made.queries) + 1000
+    assert its["found"]["value"] > 0.8
+    assert "The spaces align: " in " ".join(str(report).split())
+
+
+def test_held_out_pairs_say_it_where_no_query_has_an_old_vector(made, given):
+    rows = others(made)
+    found = benchmark.upgrade(
+        **given | {"old_queries": None}, pairs_old=made.old[rows], pairs_new=made.new[rows]
+    )
+    assert {a["by"] for a in found.document["alignment"]} == {"pairs"}
+    assert {a["among"] for a in found.document["alignment"]} == {len(rows) // 5}
+    assert all(a["aligned"] for a in found.document["alignment"])
+    assert found.recommended is not None and KEEP not in found.document["strategies"]
+
+
+def test_unrelated_models_are_refused(made, given):
+    """Their pairs bring nothing together: no map is taken, the old model is kept."""
+    rows, rng = others(made), np.random.default_rng(3)
+    blurred = made.old[rows] + 6 * rng.standard_normal((len(rows), 24)).astype(np.float32)
+    found = benchmark.upgrade(**given, pairs_old=blurred, pairs_new=made.new[rows])
+    alignment, left_out = found.document["alignment"], found.document["left_out"]
+    assert alignment and not any(each["aligned"] for each in alignment)
+    assert all(left_out[each["map"]] == "the spaces do not align" for each in alignment)
+    assert found.recommended == KEEP and "do not align, so no map is taken" in str(found)
+    with pytest.raises(BenchError, match="no more alike than shuffled"):
+        shuffled = rng.permutation(made.new[rows])
+        benchmark.upgrade(**given, pairs_old=made.old[rows], pairs_new=shuffled)
+
+
+@pytest.mark.slow
+def test_without_a_pair_most_attempts_must_agree(made, given):
+    rows = others(made)
+    found = benchmark.upgrade(**given, pairs_new=made.new[rows])
+    (its,) = found.document["alignment"]
+    assert its["attempts"] == 3 and its["agree"] >= 2 and its["by"] == "queries"
+    noise = np.random.default_rng(5).standard_normal((500, 24)).astype(np.float32)
+    found = benchmark.upgrade(**given | {"old_queries": None}, pairs_new=noise)
+    (its,) = found.document["alignment"]
+    assert its["by"] == "attempts" and not its["aligned"]
+    assert found.recommended is None and "do not align" in str(found)
+
+
+def test_the_command(made, tmp_path):
+    words = list(map(str, write_upgrade(tmp_path, made)))
+    at = words.index("--new-gallery")
+    del words[at : at + 2]
+    rows = others(made)
+    for side, vectors in (("old", made.old), ("new", made.new)):
+        write(tmp_path / f"pairs-{side}.npy", vectors[rows], None)
+        words += [f"--pairs-{side}", str(tmp_path / f"pairs-{side}.npy")]
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(app, [*words, "--report", str(page)])
+    assert done.exit_code == 0, done.exception
+    document = json.loads(page.with_suffix(".json").read_text())
+    assert document["verdict"]["strategy"] == "procrustes"
+    assert (tmp_path / "page.map").is_dir()
+    text = page.read_text()
+    assert "Do the spaces align?" in text and "to old (95 %)" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"pairs_new": None}, "expected pairs_new, too"),
+        ({"new_gallery": np.eye(3)}, "without new vectors of items"),
+        ({"qrels": None}, "qrels or labels"),
+        ({"compressed": True}, "compressed: expected new vectors"),
+        ({"threshold": [0.5]}, "threshold: expected new vectors"),
+        ({"queries": None}, "queries: expected vectors"),
+        ({"pairs_new": np.ones((200, 3), np.float32)}, "24 numbers|3 numbers|of 3"),
+        ({"pairs_new": np.ones((20, 24), np.float32)}, "expected 20 rows"),
+    ],
+)
+def test_what_is_refused(made, given, change, said):
+    rows = others(made)
+    its = {"pairs_old": made.old[rows], "pairs_new": made.new[rows]}
+    with pytest.raises(BenchError, match=said) as error:
+        benchmark.upgrade(**given | its | change)
+    assert "\n" not in str(error.value)

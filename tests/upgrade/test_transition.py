@@ -1,0 +1,135 @@
+"""Cascades by depth, and an index of both models, against brute force."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.upgrades import planted, studied
+
+import benchmark
+from benchmark.metrics.backfill_curves import moments
+from benchmark.metrics.backfill_orders import random
+from benchmark.upgrade.measure.backfill_progress import POINTS, mixed_index
+from benchmark.upgrade.measure.cascade_depth import DEPTHS, cascade_depths, repeats
+from benchmark.upgrade.read.request import MERGED, PLAIN, REEMBED, SCALED
+from benchmark.upgrade.show.tables import backfilling, cascade
+
+
+@pytest.fixture(scope="module")
+def made():
+    return planted(n=700, q=50)
+
+
+def scores(queries, items, distance):
+    a, b = queries.astype(np.float64), items.astype(np.float64)
+    if distance == "cosine":
+        a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b))
+    if distance == "l2":
+        return -((a[:, None] - b) ** 2).sum(axis=2)
+    return a @ b.T
+
+
+def ndcg(table, relevant):
+    own = table[np.arange(len(table)), relevant]
+    ranks = (table >= own[:, None]).sum(axis=1)
+    return np.where(np.isfinite(own) & (ranks <= 10), 1 / np.log2(1 + ranks), 0.0).mean()
+
+
+@pytest.mark.parametrize("distance", ["cosine", "l2"])
+def test_depths_against_brute_force(made, distance):
+    rows = np.arange(len(made.new))
+    study = studied(made.arguments(rows) | {"maps": "procrustes", "distance": distance})
+    (found,) = cascade_depths(study)
+    assert [each.depth for each in found.depths] == [d for d in DEPTHS if d < 700]
+    old = scores(made.old_queries, made.old, distance)
+    new = scores(made.queries, made.new, distance)
+    order, whole = np.argsort(-old, axis=1), ndcg(new, made.relevant)
+    values = []
+    for each in found.depths:
+        candidates = order[:, : each.depth]
+        table = np.full(new.shape, -np.inf)
+        np.put_along_axis(table, candidates, np.take_along_axis(new, candidates, 1), 1)
+        values.append(ndcg(table, made.relevant))
+        assert each.score.value == pytest.approx(values[-1], abs=1e-9)
+        assert each.share.value == pytest.approx(values[-1] / whole, abs=1e-9)
+        assert each.embedded == len(np.unique(candidates)) / len(candidates)
+        assert each.filled == len(np.unique(candidates)) / 700
+    for target, (depth, surely) in found.needed.items():
+        enough = [d.depth for d, v in zip(found.depths, values, strict=True) if v >= target * whole]
+        assert depth == min(enough, default=None)
+        assert surely is None or surely >= depth
+
+
+@given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 1000))
+@settings(max_examples=50, deadline=None)
+def test_repeats_against_a_loop(queries, depth, seed):
+    rng = np.random.default_rng(seed)
+    candidates = np.stack([rng.permutation(12)[:depth] for _ in range(queries)])
+    candidates[rng.random(candidates.shape) < 0.1] = -1
+    kept, new = set(), []
+    for row in candidates.tolist():
+        its = set(row) - {-1} - kept
+        new.append(len(its))
+        kept |= its
+    last = new[-max(1, queries // 4) :]
+    assert repeats(candidates) == pytest.approx((np.mean(new), np.mean(last), len(kept)))
+
+
+@pytest.mark.parametrize("distance", ["cosine", "dot", "l2"])
+def test_a_mixed_index_against_brute_force(made, distance):
+    rows = np.arange(len(made.new))
+    study = studied(made.arguments(rows) | {"maps": "procrustes", "distance": distance})
+    sample = study.first.sample
+    held, fitted = (np.flatnonzero(mask) for mask in (sample.held, sample.fitted))
+    order, (_, moment) = random(sample.rows[held], 0), moments(len(held), POINTS)
+    sides = [
+        scores(queries, items, distance)
+        for queries, items in ((made.queries, made.new), (made.old_queries, made.old))
+    ]
+    plain = scores(made.queries, made.old, distance)
+    at = np.searchsorted(held, made.relevant)
+    found = {each.start: each.scores for each in mixed_index(study)}
+    assert list(found) == [PLAIN, MERGED, SCALED]
+    for point in range(POINTS):
+        filled = np.isin(held, held[order[moment <= point]])
+        new, old = (side[:, held] for side in sides)
+        table = np.where(filled, new, old)
+        assert found[MERGED][point].value == pytest.approx(ndcg(table, at), abs=1e-6)
+        table = np.where(filled, new, plain[:, held])
+        assert found[PLAIN][point].value == pytest.approx(ndcg(table, at), abs=1e-6)
+        scaled = [
+            (side[:, held] - side[:, fitted].mean()) / side[:, fitted].std() for side in sides
+        ]
+        table = np.where(filled, *scaled)
+        assert found[SCALED][point].value == pytest.approx(ndcg(table, at), abs=0.02)
+
+
+def test_a_sample_and_what_is_told(made):
+    """Estimated depths are near those of everything embedded; tables show what is asked."""
+    rows = made.sample(400)
+    report = benchmark.upgrade(**made.arguments(rows), transition=True)
+    whole = studied(made.arguments(np.arange(len(made.new))))
+    (true,) = (each for each in cascade_depths(whole) if each.strategy == "cascade")
+    found = next(c for c in report.document["cascade"] if c["strategy"] == "cascade")
+    for each, exact in zip(found["depths"], true.depths, strict=True):
+        assert each["score"]["value"] == pytest.approx(exact.score.value, abs=0.04)
+    assert {"cascade", "cascade-mapped"} == {c["strategy"] for c in report.document["cascade"]}
+    starts = [each["start"] for each in report.document["backfilling"]]
+    assert starts[1:] == [PLAIN, MERGED, SCALED]
+    ends = {each["points"][-1]["value"] for each in report.document["backfilling"]}
+    assert max(ends) - min(ends) < 1e-6  # all are filled
+    assert "surely" in str(report) and "mixed, both queries" in str(report)
+    assert len(cascade(report.document).rows) == 2 * len(found["depths"])
+    assert len(backfilling(report.document).rows) == 4
+
+
+@pytest.mark.parametrize("change", [{"qrels": None}, {"old_queries": None}])
+def test_by_agreement_and_without_the_old_model(made, change):
+    given = made.arguments(made.sample(400)) | {"transition": True} | change
+    document = benchmark.upgrade(**given).document
+    names = {each["strategy"] for each in document["cascade"]}
+    starts = {each["start"] for each in document["backfilling"]}
+    assert ("cascade" in names) == (MERGED in starts) == ("qrels" in change)
+    if "qrels" in change:
+        assert all(each["points"][-1]["value"] == 1.0 for each in document["backfilling"])
+    assert REEMBED in {each["name"] for each in document["strategies"]}
