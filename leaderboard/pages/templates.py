@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -46,10 +47,14 @@ def from_markdown(text: str) -> Markup:
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(re.sub(r"<!--.*?-->", "", text, flags=re.S))
+    names = Counter[str]()
     for i, token in enumerate(tokens):
         if token.type == "heading_open":  # addresses as GitHub makes them
             plain = re.sub(r"[^\w\- ]", "", tokens[i + 1].content.lower())
-            token.attrSet("id", plain.replace(" ", "-"))
+            name = plain.replace(" ", "-")
+            again = names[name]
+            names[name] += 1
+            token.attrSet("id", f"{name}-{again}" if again else name)
         kept, leads = [], [True]
         for child in token.children or ():
             if child.type == "link_open":

@@ -240,7 +240,7 @@ def test_no_page_is_cut_overlaid_or_too_long(browser, site):
             page.wait_for_selector("html[data-drawn=all]", state="attached")
         for width in (1280, 1024, 768, 400):
             page.set_viewport_size({"width": width, "height": HEIGHT})
-            page.wait_for_timeout(250)
+            page.wait_for_timeout(150)
             if faults := page.evaluate(layout):
                 found[f"{file.relative_to(site)} at {width}"] = faults[:3]
     page.close()
