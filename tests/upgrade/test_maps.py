@@ -49,7 +49,7 @@ def test_the_rest_of_the_time_is_told_while_a_map_is_trained():
     assert shown and all(re.search(r": \d+ %, about [\d.]+ min left$", line) for line in shown)
 
 
-def test_theclosest_map_is_one_to_the_new_space():
+def test_the_closest_map_is_one_to_the_new_space():
     """Cosines to anchors are no new vectors, whatever their size."""
 
     fits, refused = fit_all(
