@@ -1,8 +1,9 @@
 """``grocery``: 81 products photographed in shops with a phone (Klasson et al., 2019).
 
-A class is a product, a group one of 42 coarse kinds, a text the product's description. Queries are
-the photographs of ``test``; the gallery holds those of ``train`` and ``val``, of other days and
-shops. Reads the folder of the authors, or a smaller copy in one archive, ``grocery.zip``.
+A class is a product, a group one of 43 coarse kinds (the paper says 42), a text the product's
+description. Queries are the photographs of ``test``; the gallery holds those of ``train`` and
+``val``, of other days and shops. Reads the folder of the authors, or a smaller copy in one archive,
+``grocery.zip``.
 """
 
 import csv
@@ -68,7 +69,7 @@ class Grocery(FileDatasetReader):
         "`protocols/grocery-small` of ours",
         counts={
             "training classes": 81, "training images": 2640, "test classes": 81,
-            "test images": 5421, "test groups": 42,
+            "test images": 5421,
         },
         source="Klasson, Zhang, Kjellström, A Hierarchical Grocery Store Image Dataset, WACV 2019",
     )  # fmt: skip
