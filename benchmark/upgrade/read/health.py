@@ -302,8 +302,8 @@ def _mixed(found: Mixture) -> str:
         return f"too few to tell whether they are of one model ({found.why})"
     if found.odd:
         return (
-            f"about {_percent(found.share)} are of another model or version: what varies among "
-            "them has nothing in common with what varies among the others"
+            f"about {_percent(found.share)} are of another model or version, or show other "
+            "things: what varies among them has nothing in common with what varies among the others"
         )
     return "one model: what varies is the same everywhere"
 
