@@ -198,9 +198,9 @@ def tools_table(records: Sequence[PairRecord], probed: Sequence[Probe]) -> TextT
     sample = [(p, both(p, report)) for p, report in found if not p.whole]
     whole = [(p, both(p, report)) for p, report in found if p.whole]
     sides = {
-        "`rebasis probe`": ([x for _, (x, _) in sample], [p.cost for p, _ in sample]),
-        "`rebasis probe`, all items": ([x for _, (x, _) in whole], [p.cost for p, _ in whole]),
-        "`bench upgrade`": ([x for _, (_, x) in sample], [p.own for p, _ in sample if p.own]),
+        "rebasis probe": ([x for _, (x, _) in sample], [p.cost for p, _ in sample]),
+        "rebasis probe, all items": ([x for _, (x, _) in whole], [p.cost for p, _ in whole]),
+        "bench upgrade": ([x for _, (_, x) in sample], [p.own for p, _ in sample if p.own]),
     }
     lines = [_tool_line(name, *side) for name, side in sides.items() if side[0]]
     heads = ("reports", "recommends nothing", "median regret", "nine of ten", "worst",

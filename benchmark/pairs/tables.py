@@ -29,7 +29,7 @@ def held_table(records: Records) -> TextTable:
     found = list(analysis.held(records))
     names = list(dict.fromkeys(h.strategy for h in found))
     lines = [
-        _held_line(f"`{name}`", [h for h in found if h.strategy == name]) for name in names
+        _held_line(name, [h for h in found if h.strategy == name]) for name in names
     ]  # fmt: skip
     corpora = list(dict.fromkeys(h.corpus for h in found))
     lines += [_held_line(f"all, {c}", [h for h in found if h.corpus == c]) for c in corpora]
@@ -115,8 +115,8 @@ def kept_table(records: Records) -> TextTable:
     for name, its in pairs.items():
         sides = [float(np.mean([analysis.whole(r, s) for r in its])) for s in (KEEP, REEMBED)]
         shares = [_mean(_share_kept(r, strategy) for r in its) for strategy in SHOWN]
-        lines.append([f"`{name}`", str(len(its)), *map(number, sides), *shares])
-    heads = ("corpora", "old", "new", *(f"`{s}`" for s in SHOWN))
+        lines.append([name, str(len(its)), *map(number, sides), *shares])
+    heads = ("corpora", "old", "new", *SHOWN)
     return _table("Share of the upgrade kept", "pairs-kept", ("pair",), heads, lines)
 
 
@@ -130,7 +130,7 @@ def cells_table(records: Records) -> TextTable:
     """Every cell: gain of the upgrade, and what a rotation of the queries keeps of the whole."""
     lines = [
         [
-            f"`{r.name}`",
+            r.name,
             r.corpus.title,
             str(r.corpus.items),
             str(r.corpus.queries),
@@ -152,7 +152,7 @@ def sizes_table(records: Records) -> TextTable:
     every = [r for r in some if all(any(x.size == s for x in r.reports) for s in SIZES)]
     names = (ROTATION, LINEAR, "procrustes", "linear")
     lines = [
-        [f"`{name}`", str(len(every)), *(
+        [name, str(len(every)), *(
             _points(analysis.kept(r, name, size) for r in every) for size in SIZES
         )]
         for name in names
@@ -183,14 +183,14 @@ def embedders_table() -> TextTable:
     """The embedders that come along."""
     lines = [
         [
-            f"`{e.id}`",
+            e.id,
             e.title,
             e.vintage,
             e.licence,
             f"{e.parameters / 1e6:.1f} M",
             str(e.dim),
             str(e.longest or DASH),
-            ", ".join(f"`{p}`" for p in e.packages),
+            ", ".join(e.packages),
         ]
         for e in every_embedder()
     ]
@@ -202,7 +202,7 @@ def embedders_table() -> TextTable:
 def checks_table(checks: Iterable[Check]) -> TextTable:
     """Embedders beside published numbers."""
     lines = [
-        [f"`{c.embedder}`", c.corpus, c.metric, number(c.published), number(c.here), c.source]
+        [c.embedder, c.corpus, c.metric, number(c.published), number(c.here), c.source]
         for c in checks
     ]
     words = ("embedder", "corpus", "metric")
