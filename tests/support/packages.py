@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +38,7 @@ def write_package(
 
 @contextmanager
 def installed(folder: Path) -> Iterator[None]:
-    """Put a folder of packages on the path for a while."""
+    """Put a folder of packages on the path for a while; what is imported of them is forgotten."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         for cache in CACHES:
@@ -45,3 +46,6 @@ def installed(folder: Path) -> Iterator[None]:
         yield
     for cache in CACHES:
         cache.cache_clear()
+    for name, module in [*sys.modules.items()]:
+        if (getattr(module, "__file__", None) or "").startswith(str(folder)):
+            del sys.modules[name]
