@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -18,6 +17,7 @@ from benchmark.config.entry_points import DATASETS, METHODS, TRACKS
 from benchmark.config.loading import load_track
 from benchmark.data.base import read_options
 from benchmark.errors import BenchError, PassedOverWarning
+from benchmark.records.files import read_record
 from benchmark.upgrade.fit.maps import map_labels
 
 ROOT = Path(__file__).parents[1]
@@ -180,9 +180,8 @@ def test_it_is_built_installed_checked_run_and_shown(tmp_path):
     )
     table = bench("run", "-m", "halfway", "-p", "plain.yaml", "-t", "stripes-small", "--store", "s")
     assert "plain on Stripes" in table and "halfway" in table
-    record = json.loads(
-        (tmp_path / "runs/measured/plain/stripes-small/halfway/seed-0.json").read_text()
-    )
+    path = tmp_path / "runs/measured/plain/stripes-small/halfway/seed-0.json"
+    record = read_record(path).as_json()
     assert record["adapter"]["package"] == "example-shapes 1.0"
     assert record["dataset"]["name"] == "stripes"
     site = tmp_path / Path(bench("leaderboard", "runs", "--out", "board").strip()).parent
