@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,10 @@ from benchmark.metrics.cost_model import Assumptions
 from benchmark.report.costs import bill_words
 from leaderboard.site import build_folder, freeze
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 LAYOUT = Path(__file__).parent / "layout.js"
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 KINDS = (
     "index", "boards", "methods", "compare", "published", "submit", "changes", "skipped",
     "evidence",
@@ -28,17 +26,6 @@ KINDS = (
     "records/open-class-glyphs/fct", "records/backfill-glyphs/fct",
     "records/extended-data-glyphs/fct",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser found ({', '.join(BROWSERS)})")
-    with playwright.sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield made
-        made.close()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ Answers are computed again from the records, by plain formulas of their own.
 """
 
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +15,10 @@ from benchmark.records.selection import read_selection
 from benchmark.studies.claims import answers, read_claims
 from leaderboard.site import build_folder
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.slow  # the whole board is built
 
 RESULTS = Path(__file__).parents[2] / "results"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 HEIGHT, MOST_CLICKS = 900, 3
 
 
@@ -30,17 +28,6 @@ def site(tmp_path_factory):
     _, skipped = build_folder(RESULTS, out)
     assert not skipped
     return out
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser found ({', '.join(BROWSERS)})")
-    with playwright.sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield made
-        made.close()
 
 
 class Reader:

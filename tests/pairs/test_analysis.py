@@ -1,11 +1,11 @@
 """Coverage, regret and shares on records made by hand, and what the committed ones say."""
 
-import json
 import math
 from pathlib import Path
 
 import pytest
 from support.command import call
+from support.pair_records import made, row
 
 from benchmark.config.embedders import load_embedder
 from benchmark.errors import BenchError
@@ -13,52 +13,10 @@ from benchmark.pairs import analysis, tables
 from benchmark.pairs.board import load_board
 from benchmark.pairs.corpora import corpus_files
 from benchmark.pairs.prior import Like
-from benchmark.pairs.records import PairRecord, read_record, read_records
+from benchmark.pairs.records import read_record, read_records
 from benchmark.studies.claims import read_claims
 
 RESULTS = Path(__file__).parents[2] / "results" / "pairs"
-
-
-def row(score, same, other, arm=500, sampling=None):
-    """A strategy whose intervals have arms of so many ten-thousandths on both sides."""
-    return [score, score - arm, score + arm, sampling, 0, 0,
-            same, other, other - arm, other + arm, 0, 0]  # fmt: skip
-
-
-def made(corpus="one", old="minilm-l3", new="minilm-l6", verdict="keep-old", **rows):
-    """A record of one report on 50 and 150 queries."""
-    sides = {
-        side: {
-            "id": e.id, "title": e.title, "weights": "0" * 64, "dim": e.dim,
-            "parameters": e.parameters, "vintage": e.vintage, "seconds": 1.0,
-            "trained_on_corpus": False,
-        }
-        for side, e in (("old", load_embedder(old)), ("new", load_embedder(new)))
-    }  # fmt: skip
-    for each in rows.values():
-        for first, value in ((4, 0), (10, 7)):
-            gain = each[value] - rows["keep_old"][value]
-            each[first : first + 2] = [gain - 500, gain + 500]
-    report = {
-        "size": 1000, "draw": 0, "embedded": 1200, "queries": [50, 150], "seconds": 1.0,
-        "fit_seconds": 0.1, "verdict": verdict, "better": True, "barred": ["cascade"],
-        "strategies": {name.replace("_", "-").replace("--", ":"): r for name, r in rows.items()},
-    }  # fmt: skip
-    facts = {"id": corpus, "title": corpus.title(), "modality": "text", "terms": "", "items": 5000,
-             "queries": 200, "judgements": 400, "digest": "0" * 64}  # fmt: skip
-    return PairRecord.model_validate_json(json.dumps({
-        "schema": 1, "corpus": facts, **sides, "metric": "ndcg_at_10", "maps": "quick", "code": {},
-        "machine": {}, "reports": [report],
-    }))  # fmt: skip
-
-
-@pytest.fixture
-def one():
-    return made(
-        keep_old=row(3000, 3000, 3200), re_embed=row(4000, 4100, 4200, sampling=150),
-        procrustes__query=row(3500, 3500, 2700), linear__query=row(3600, 3600, 3800),
-        naive=row(200, 200, 100), cascade=row(3900, 3900, 4300, sampling=50),
-    )  # fmt: skip
 
 
 def test_regret_is_beside_the_best_that_may_be_done(one):

@@ -4,7 +4,7 @@ import math
 import sys
 
 import pytest
-from pairs.test_analysis import RESULTS, made, row
+from pairs.test_analysis import RESULTS
 from support.command import call
 
 from benchmark.errors import BenchError
@@ -20,18 +20,9 @@ def probe(decision, bridge=0.45, pair="minilm-l3:minilm-l6", whole=False):
     )  # fmt: skip
 
 
-@pytest.fixture
-def record():
-    return made(
-        keep_old=row(3000, 3000, 3200), re_embed=row(4000, 4100, 4200, sampling=150),
-        procrustes__query=row(3500, 3500, 2700), linear__query=row(3600, 3600, 3800),
-        naive=row(200, 200, 100), cascade=row(3900, 3900, 4300, sampling=50),
-    )  # fmt: skip
-
-
-def test_regret_is_beside_the_best_of_both_tools(record):
+def test_regret_is_beside_the_best_of_both_tools(one):
     """Its bridge (45) is better than re-embedding (42), the verdict here, and keeping (32)."""
-    (report,) = record.reports
+    (report,) = one.reports
     found = {name: rebasis.both(probe(name), report) for name in rebasis.TAKEN}
     assert found["bridge_sufficient"] == pytest.approx((0.0, 0.03))
     assert found["full_reindex"] == pytest.approx((0.03, 0.03))
@@ -40,15 +31,15 @@ def test_regret_is_beside_the_best_of_both_tools(record):
     assert rebasis.both(probe("bridge_and_migrate", 0.2), report) == pytest.approx((0.22, 0.0))
 
 
-def test_tables_count_what_recommends_nothing(record):
+def test_tables_count_what_recommends_nothing(one):
     probed = [
         probe("caution"), probe("full_reindex"), probe("caution", pair="bge-small:x"),
         probe("caution", whole=True),
     ]  # fmt: skip
-    assert len(rebasis.pairs_of(probed, [record])) == 3  # the third has no record
-    tools = rebasis.tools_table([record], probed)
+    assert len(rebasis.pairs_of(probed, [one])) == 3  # the third has no record
+    tools = rebasis.tools_table([one], probed)
     assert [values[2] for values in tools.values] == ["1", "1", "0"]
-    decisions = {v[0]: v for v in rebasis.decisions_table([record], probed).values}
+    decisions = {v[0]: v for v in rebasis.decisions_table([one], probed).values}
     assert decisions["full_reindex"][3] == "1" and decisions["caution"][1] == "1"
 
 
