@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -269,9 +270,14 @@ def test_help_has_examples(bench) -> None:
 
 
 def test_every_verb_is_in_a_group() -> None:
-    known = {options.MEASURE, options.VECTORS, options.LOOK_UP, options.ADD, options.MAINTAIN}
     root = typer.main.get_command(app)
-    assert {command.rich_help_panel for command in root.commands.values()} == known
+    assert {command.rich_help_panel for command in root.commands.values()} == {*options.PANELS}
+
+
+def test_help_measures_first_and_maintains_last() -> None:
+    out = call("--help")[1]
+    found = re.findall("|".join(options.PANELS), out)
+    assert found == ["Measure methods", "Your own vectors", "Add a method", "Look up", "Maintain"]
 
 
 def test_what_a_method_was_built_from_is_told(bench):
