@@ -122,6 +122,8 @@
     if (h.converting) said.push(`${time(h.converting)} converting the index`);
     return said.length > 1 ? ` (${said.join(", ")})` : "";
   }
+  // A share of the upgrade is known where the new model alone is better.
+  const upgrades = (b) => b.rows.some((row) => row.share !== null);
   // No method fits: the old model, everything anew, or neither, and the reason that decides.
   function otherwise(b, allowed, have) {
     const anew = ticked("sources") && ticked("rewrite");
@@ -130,6 +132,7 @@
     const names = allowed.filter((row) => !row.hurts).map((row) => row.method);
     const some = names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} others` : names.join(", ");
     const why = [];
+    if (!upgrades(b)) return `${ways || "Nothing that was measured keeps this index in use"}: by ${b.metric} the new model alone (${b.alone}) is no better than the old one (${b.today}).`;
     if (some) why.push(`the methods that are possible here (${some}) are no better than the old model`);
     if (best) why.push(`${best.method} ${best.keeps}, but ${refused(best, have)}`);
     if (!why.length) why.push("no measured method is better than the old model without hurting new/new");
@@ -168,9 +171,10 @@
       if (more !== best) line(list, "Keeps more", `${more.method} ${more.keeps}, but ${refused(more, have)}`);
     } else head.append(otherwise(b, allowed, have));
     const list = make("dl", out, undefined, "sentences others");
-    if (ticked("runs")) line(list, "Keep the old model", `0 % of the upgrade, ${b.metric} ${b.today}, no cost`);
+    const of = (share) => (upgrades(b) ? `${share} of the upgrade, ` : "");
+    if (ticked("runs")) line(list, "Keep the old model", `${of("0 %")}${b.metric} ${b.today}, no cost`);
     if (ticked("sources") && ticked("rewrite")) {
-      line(list, "Embed everything again", `100 % of the upgrade, ${b.metric} ${b.alone}, after ${spent(amount("items") / amount("throughput") / 3600)}${ticked("runs") ? "; until then the old model" : "; until then nothing answers old vectors"}`);
+      line(list, "Embed everything again", `${of("100 %")}${b.metric} ${b.alone}, after ${spent(amount("items") / amount("throughput") / 3600)}${ticked("runs") ? "; until then the old model" : "; until then nothing answers old vectors"}`);
     }
     if (modeOf() === "vendor") {
       line(list, "Before the switch-off", "embed a sample of the items and of the queries with both models: maps are fitted on it, and bench upgrade judges by it");

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.records import make_record
 from support.sites import sample, write
 
 from benchmark.metrics.cost_model import Assumptions
@@ -260,6 +261,19 @@ def test_the_chooser_advises_nothing_impossible_whatever_is_ticked(visit, mode):
             assert text.startswith(words), (board["slug"], on, text)
             assert "no measured method is possible" not in text
     assert advised > 10
+
+
+def test_the_chooser_advises_no_upgrade_that_is_none(browser, tmp_path):
+    records = [make_record(m, 0.4, 0.45, high=0.45) for m in ("bct", "linear")]
+    build_folder(write(records, tmp_path / "records"), tmp_path / "site")
+    page = browser.new_page()
+    page.goto((tmp_path / "site" / "index.html").as_uri())
+    words = "by CMC@1 the new model alone (45.0) is no better than the old one (50.0)."
+    assert page.inner_text("#chosen .recommended").strip() == f"Keep the old model: {words}"
+    page.uncheck("input[name=runs]")
+    assert page.inner_text("#chosen .recommended").strip() == f"Embed everything again: {words}"
+    assert "of the upgrade" not in page.inner_text("#chosen")
+    page.close()
 
 
 def test_the_chooser_takes_no_amount_that_is_none(visit):
