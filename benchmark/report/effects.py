@@ -283,7 +283,7 @@ def keeps(effect: Effect) -> str:
     """
     score = effect.share
     if score.value is None:
-        return "keeps what cannot be told: the new model alone is hardly better"
+        return "keeps a share that cannot be told"
     few = "" if effect.enough else f" ({models_words(effect.models)})"
     if score.value >= 0:
         return f"keeps {percent(score)} of the upgrade{few}"

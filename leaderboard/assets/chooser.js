@@ -122,8 +122,6 @@
     if (h.converting) said.push(`${time(h.converting)} converting the index`);
     return said.length > 1 ? ` (${said.join(", ")})` : "";
   }
-  // A share of the upgrade is known where the new model alone is better.
-  const upgrades = (b) => b.rows.some((row) => row.share !== null);
   // No method fits: the old model, everything anew, or neither, and the reason that decides.
   function otherwise(b, allowed, have) {
     const anew = ticked("sources") && ticked("rewrite");
@@ -132,7 +130,7 @@
     const names = allowed.filter((row) => !row.hurts).map((row) => row.method);
     const some = names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} others` : names.join(", ");
     const why = [];
-    if (!upgrades(b)) return `${ways || "Nothing that was measured keeps this index in use"}: by ${b.metric} the new model alone (${b.alone}) is no better than the old one (${b.today}).`;
+    if (b.unknown) return `${ways || "Nothing that was measured keeps this index in use"}: ${b.unknown}.`;
     if (some) why.push(`the methods that are possible here (${some}) are no better than the old model`);
     if (best) why.push(`${best.method} ${best.keeps}, but ${refused(best, have)}`);
     if (!why.length) why.push("no measured method is better than the old model without hurting new/new");
@@ -171,7 +169,7 @@
       if (more !== best) line(list, "Keeps more", `${more.method} ${more.keeps}, but ${refused(more, have)}`);
     } else head.append(otherwise(b, allowed, have));
     const list = make("dl", out, undefined, "sentences others");
-    const of = (share) => (upgrades(b) ? `${share} of the upgrade, ` : "");
+    const of = (share) => (!b.unknown ? `${share} of the upgrade, ` : "");
     if (ticked("runs")) line(list, "Keep the old model", `${of("0 %")}${b.metric} ${b.today}, no cost`);
     if (ticked("sources") && ticked("rewrite")) {
       line(list, "Embed everything again", `${of("100 %")}${b.metric} ${b.alone}, after ${spent(amount("items") / amount("throughput") / 3600)}${ticked("runs") ? "; until then the old model" : "; until then nothing answers old vectors"}`);

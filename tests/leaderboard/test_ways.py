@@ -13,6 +13,7 @@ from support.command import call
 
 from benchmark.records.selection import read_selection
 from benchmark.studies.claims import answers, read_claims
+from leaderboard.read.methods import method_info
 from leaderboard.site import build_folder
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.slow  # the whole board is built
 
 RESULTS = Path(__file__).parents[2] / "results"
 HEIGHT, MOST_CLICKS = 900, 3
+MAIN = {"ijbc-1v1": "tar_at_far_1e-4", "ijbc-1vn": "tpir_at_fpir_1e-2"}
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +201,28 @@ def test_whether_it_holds_beyond_small_pictures(reader):
     assert agree + disagree > 10
     assert f"agree with {agree} of {len(verdicts)} sentences on real models" in text
     assert f"and disagree with {disagree}" in text
+
+
+def test_no_board_says_that_nothing_helps_where_something_does(site):
+    """By means over the seeds, no method of a board that says so is above the old model."""
+    said = 0
+    for page in sorted((site / "boards").glob("*.html")):
+        text = page.read_text(encoding="utf-8")
+        if "o method that was measured here is better than doing without any." not in text:
+            continue
+        protocol, track = re.search(r"<code>([\w:-]+) · ([\w-]+)</code>", text).groups()
+        gains = {}
+        for r in records(protocol, track):
+            case, metric = (
+                "{}/{}".format([*r.models][-1], [*r.models][0]),
+                MAIN.get(protocol, "cmc_at_1"),
+            )
+            if metric in r.scores.get(case, {}) and method_info(r.method).ranked:
+                gain = r.scores[case][metric] - r.bounds["lower"][metric]
+                gains.setdefault(r.method, []).append(gain)
+        assert gains and all(np.mean(own) <= 0 for own in gains.values()), page.name
+        said += 1
+    assert said > 10
 
 
 def test_what_became_of_fastfills_claims(reader):
