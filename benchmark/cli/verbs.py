@@ -24,7 +24,10 @@ class Verbs(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Names: those that measure first, those that maintain last."""
-        panels = {name: PANELS.index(str(of.rich_help_panel)) for name, of in self.commands.items()}
+        panels = {
+            name: PANELS.index(getattr(of, "rich_help_panel", ""))
+            for name, of in self.commands.items()
+        }
         return sorted(panels, key=panels.__getitem__)
 
 

@@ -10,7 +10,7 @@ from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers, select
 from benchmark.report.costs import bill_words, money_words
-from benchmark.report.effects import Effect, keeps, models_words, order_name
+from benchmark.report.effects import Effect, keeps, models_words
 from benchmark.report.ranks import apart
 from benchmark.report.scenarios import CLASSES
 from benchmark.report.tables import backfilling
@@ -232,8 +232,8 @@ def none_words(board: RankedBoard, *, direct: bool) -> list[str]:
     scores = [f"{m} {numbers.number(of.effects[m].value.value, unit)}" for m in fine]
     today = numbers.number(board.bound("lower", board.metric), unit)
     why = unknown_words(board)
-    no = [f"No share of the upgrade can be told: {why}."] if why else []
-    return [*no, f"Better than doing without any: {', '.join(scores)}; the old model {today}."]
+    unknown = [f"No share of the upgrade can be told: {why}."] if why else []
+    return [*unknown, f"Better than doing without any: {', '.join(scores)}; the old model {today}."]
 
 
 def _gains(board: RankedBoard, method: str) -> bool:
@@ -306,7 +306,7 @@ def half_words(board: RankedBoard) -> str:
     """The best when half of the gallery is backfilled, in the order that each method brings."""
     if not board.curved:
         return ""
-    names = {r.method: order_name(r) for r in board.records if r.orders}
+    names = {r.method: backfilling.order_name(r) for r in board.records if r.orders}
     scores: dict[str, Estimate] = {}
     for row in backfilling.order_scores(board.records):
         if names.get(row.method) == row.order and (50, board.metric) in row.budgets:
