@@ -23,6 +23,7 @@ from benchmark.report.text_table import (
     score_cell,
 )
 from leaderboard.names import file_name, method_href
+from leaderboard.rank.answers import query_words
 from leaderboard.rank.boards import RankedBoard
 from leaderboard.read.methods import MethodInfo
 
@@ -243,7 +244,8 @@ def _cost_cells(board: RankedBoard, method: str) -> Iterator[TextCell]:
         hours = _ASSUMED.updating(costs, trains=trains, fitted=info.fitted)
         money = money_words(_ASSUMED.money(hours))
         words = f"{hours_words(hours)}, {money}" if hours else "nothing"
-        yield TextCell(words, sort=f"{hours:.6g}")
+        waiting = query_words(info, _ASSUMED).partition(",")[0]
+        yield TextCell(words, small=waiting, sort=f"{hours:.6g}")
     size = costs.get("bytes_before")
     yield (
         TextCell() if size is None else TextCell(cost_text("bytes_before", size), sort=f"{size:g}")

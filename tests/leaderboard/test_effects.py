@@ -310,6 +310,9 @@ def test_a_cascade_fits_nothing_and_pays_by_the_query():
     assert words == (
         "no extra machine time and $222 a million queries, 200 items embedded anew for each"
     )
+    cells = {row.labels[1].text: row.cells[0] for row in tables.ranking(board, "cmc_at_1").rows}
+    (cost,) = (cell for cell in cells["cascade"] if cell.text == "nothing")
+    assert cost.small == "$222 a million queries"
     assert answers.update_words(board, "score-merge") == "33 min of one machine, $1.11"
 
 
