@@ -184,6 +184,8 @@ def test_every_card_fits_a_screen() -> None:
         assert max(map(len, lines)) <= 80, (name, lines)
         told = lines[-1] == f"Everything: bench info {name} --all"
         assert told or not any(line.endswith("…") for line in lines), name
+        every = [*lines, *call("info", name, "--all")[1].splitlines()]
+        assert not [line for line in every if re.search(r": +(None|\{\}|\[\])$", line)], name
     card = call("info", "mixbct")[1]
     assert "ratio: 0.3 # alpha, section 4.3" in card and "plain: drop 0.0" in card
 
