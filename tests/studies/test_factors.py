@@ -17,11 +17,11 @@ from benchmark.harness.core_board import read_core_board
 from benchmark.records.files import write_record
 from benchmark.records.record import record_path
 from benchmark.studies.factors import tables
-from benchmark.studies.factors.design import FILE, Factor, Study, read_study
+from benchmark.studies.factors.design import FILE, Factor, FactorStudy, read_study
 from benchmark.studies.factors.model import fit
 
 PAYS = Path(__file__).parents[2] / "results" / "studies" / "pays"
-STUDY = Study(
+STUDY = FactorStudy(
     track="glyphs", protocol="open-class", metrics=("cmc_at_1",), upgrade=0.02, cut=(-1.0, 1.5),
     matters=0.2, draws=300,
     factors={

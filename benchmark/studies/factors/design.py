@@ -22,7 +22,7 @@ class Factor(Model):
 
     title: str
     key: str
-    """What ``--set`` names; records keep its value."""
+    """Of ``--set``; records keep its value."""
     levels: Annotated[Mapping[str, str], Field(min_length=2)]
     """Value of the key, as JSON where it is no text -> words."""
     ordered: bool = False
@@ -34,7 +34,7 @@ class Factor(Model):
         return self.levels.get(value if isinstance(value, str) else json.dumps(value))
 
 
-class Study(Model):
+class FactorStudy(Model):
     """Factors of one protocol and track, and the thresholds of an answer."""
 
     track: str
@@ -58,11 +58,11 @@ class Study(Model):
         return None if None in found else tuple(str(each) for each in found)
 
 
-def read_study(folder: Path) -> Study:
+def read_study(folder: Path) -> FactorStudy:
     """Read and check the study of a folder.
 
     Raises:
         BenchError: Naming the file and what is wrong.
     """
     path = folder / FILE
-    return build(Study, read_yaml(path), str(path))
+    return build(FactorStudy, read_yaml(path), str(path))

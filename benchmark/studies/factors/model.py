@@ -15,7 +15,7 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.statistics import holm
 from benchmark.records.record import Record
 from benchmark.report import select
-from benchmark.studies.factors.design import Study
+from benchmark.studies.factors.design import FactorStudy
 
 Floats = NDArray[np.float64]
 Cell = tuple[str, ...]
@@ -23,7 +23,7 @@ Cell = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Effect:
+class FactorEffect:
     """One factor of one method.
 
     Attributes:
@@ -59,13 +59,13 @@ class Factors:
     """
 
     metric: str
-    effects: tuple[Effect, ...]
+    effects: tuple[FactorEffect, ...]
     cells: int
     without: int
     seeds: int
 
 
-def fit(study: Study, records: Iterable[Record], metric: str) -> Factors:
+def fit(study: FactorStudy, records: Iterable[Record], metric: str) -> Factors:
     """Fit the study's model to each method.
 
     Seeds count that every cell has, so that cells differ in nothing else.
@@ -105,12 +105,12 @@ def fit(study: Study, records: Iterable[Record], metric: str) -> Factors:
 
 
 def _counts(drawn: NDArray[np.int64], n: int) -> Floats:
-    """How often each of ``n`` is in each draw, ``[draws, n]``."""
+    """Times that each of ``n`` is in each draw, ``[draws, n]``."""
     return np.stack([(drawn == i).sum(1) for i in range(n)], axis=1).astype(float)
 
 
 def _scores(
-    study: Study, records: Iterable[Record], metric: str
+    study: FactorStudy, records: Iterable[Record], metric: str
 ) -> dict[Cell, dict[int, dict[str, tuple[float, ...]]]]:
     """By cell, seed and method: its cross-test; of the independent model both ends."""
     found: dict[Cell, dict[int, dict[str, tuple[float, ...]]]] = {}
@@ -142,7 +142,7 @@ def _whole(
 class _Design:
     """Cells as rows of zeros and ones, and the prediction at each level."""
 
-    def __init__(self, study: Study, cells: Sequence[Cell]) -> None:
+    def __init__(self, study: FactorStudy, cells: Sequence[Cell]) -> None:
         self.study = study
         self.columns = [
             (name, level) for name, f in study.factors.items() for level in f.levels.values()
@@ -163,7 +163,7 @@ class _Design:
                 f"factors: expected cells that tell {wanted} effects apart, got {self.rank}"
             )
 
-    def effects(self, method: str, shares: Floats) -> list[Effect]:
+    def effects(self, method: str, shares: Floats) -> list[FactorEffect]:
         """Effects of each factor, of shares by cell and draw, ``[cell, 1 + draws]``."""
         solved = self.solve @ shares
         base = solved[0].copy()
@@ -174,7 +174,7 @@ class _Design:
     def _of(self, name: str) -> list[int]:
         return [1 + i for i, (factor, _) in enumerate(self.columns) if factor == name]
 
-    def _effect(self, method: str, name: str, solved: Floats, base: Floats) -> Effect:
+    def _effect(self, method: str, name: str, solved: Floats, base: Floats) -> FactorEffect:
         factor, rows = self.study.factors[name], self._of(name)
         own = solved[rows]
         at = base + own - own.mean(0)  # [level, 1 + draws]
@@ -189,7 +189,7 @@ class _Design:
         p = float(corrected.get((min(best, worst), max(best, worst)), 1.0))
         above = [shares[level].is_above(0.0) for level in levels]
         first = next((i for i in range(len(levels)) if all(above[i:])), None)
-        return Effect(
+        return FactorEffect(
             method, name, shares, widest, p,
             matters=widest.known >= self.study.matters and p < 0.05,
             pays_from=levels[first] if factor.ordered and first is not None else None,

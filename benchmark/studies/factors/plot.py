@@ -12,13 +12,16 @@ from matplotlib.figure import Figure
 
 from benchmark.report import numbers
 from benchmark.report.plots import frames, style
-from benchmark.studies.factors.design import Study
+from benchmark.studies.factors.design import FactorStudy
 from benchmark.studies.factors.model import Factors
 from benchmark.studies.lengths.plot import APART
 
 
 def plot_factors(
-    study: Study, found: Sequence[Factors], folder: Path, formats: Iterable[str] = style.FORMATS
+    study: FactorStudy,
+    found: Sequence[Factors],
+    folder: Path,
+    formats: Iterable[str] = style.FORMATS,
 ) -> list[Path]:
     """Draw a figure for each metric and factor.
 
@@ -33,7 +36,7 @@ def plot_factors(
     return style.save(figures, folder, formats)
 
 
-def draw(study: Study, found: Factors, name: str) -> Figure:
+def draw(study: FactorStudy, found: Factors, name: str) -> Figure:
     """A line for each method; the levels side by side."""
     factor = study.factors[name]
     levels, effects = [*factor.levels.values()], [e for e in found.effects if e.factor == name]

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
 from benchmark.report.text_table import TextCell, TextTable, simple_table
-from benchmark.studies.factors.design import Study
-from benchmark.studies.factors.model import Effect, Factors
+from benchmark.studies.factors.design import FactorStudy
+from benchmark.studies.factors.model import FactorEffect, Factors
 
 
-def tables(study: Study, found: Sequence[Factors]) -> list[TextTable]:
+def tables(study: FactorStudy, found: Sequence[Factors]) -> list[TextTable]:
     """One for each metric and factor."""
     return [_table(study, each, name) for each in found for name in study.factors]
 
 
-def _table(study: Study, found: Factors, name: str) -> TextTable:
+def _table(study: FactorStudy, found: Factors, name: str) -> TextTable:
     factor, label = study.factors[name], numbers.metric(found.metric).label
     effects = [e for e in found.effects if e.factor == name]
     heads = [*factor.levels.values(), "best - worst", "matters"]
@@ -37,7 +37,7 @@ def _table(study: Study, found: Factors, name: str) -> TextTable:
     )  # fmt: skip
 
 
-def sentence(study: Study, found: Factors, name: str) -> str:
+def sentence(study: FactorStudy, found: Factors, name: str) -> str:
     """A factor in one sentence, by the study's rule."""
     factor = study.factors[name]
     effects = [e for e in found.effects if e.factor == name]
@@ -56,14 +56,14 @@ def sentence(study: Study, found: Factors, name: str) -> str:
     return " ".join(parts)
 
 
-def _told(effect: Effect) -> str:
+def _told(effect: FactorEffect) -> str:
     best = max(effect.shares, key=lambda level: effect.shares[level].known)
     worst = min(effect.shares, key=lambda level: effect.shares[level].known)
     high, low = (_percent(effect.shares[level]) for level in (best, worst))
     return f"{effect.method} keeps {high} % at {best} and {low} % at {worst}"
 
 
-def _paying(effects: Sequence[Effect], levels: Sequence[str]) -> Iterator[str]:
+def _paying(effects: Sequence[FactorEffect], levels: Sequence[str]) -> Iterator[str]:
     everywhere = [e.method for e in effects if e.pays_from == levels[0]]
     if everywhere:
         yield f"At every level above old/old: {', '.join(everywhere)}."
