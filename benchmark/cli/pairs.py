@@ -205,7 +205,7 @@ def gone(
     from rich.console import Console
 
     from benchmark.config.files import require_file_place, write_json
-    from benchmark.pairs.gone import BASES, cells, gone_table, measure
+    from benchmark.pairs.gone import BASES, cells, gone_table, least_table, measure
     from benchmark.records.provenance import code_version
 
     plans = _cells(board, pairs, corpora, data, _FOLDER)[1]
@@ -229,7 +229,7 @@ def gone(
         raise BenchError(
             "pairs: no cell has its vectors, and those of another corpus, in the cache"
         )
-    print_tables([gone_table(rows)], form)
+    print_tables([gone_table(rows), least_table(rows)], form)
 
 
 @app.command(epilog="Example: `bench pairs mixed --data DIR --json mixed.json`")
