@@ -1,6 +1,7 @@
 """Stores of vectors as databases' own programs write them: Chroma, LanceDB, faiss, VDF."""
 
 import importlib.util
+import resource
 import shutil
 import sqlite3
 import struct
@@ -237,6 +238,24 @@ def test_indexes_that_claim_much(tmp_path):
     path.write_bytes(b"XXXX" + bytes(60))
     with pytest.raises(BenchError, match="got the mark"):
         open_vectors(path)
+
+
+@pytest.mark.parametrize(("name", "at"), [("faiss-sq8.index", 109), ("faiss-pq.index", 137)])
+def test_a_compressed_index_that_claims_much(name, at, tmp_path):
+    """A file of 161 bytes that says it has 2^40 of codes: no memory is taken for them."""
+    faiss = pytest.importorskip("faiss")
+    if not hasattr(faiss, "set_deserialization_vector_byte_limit"):
+        pytest.skip("this faiss knows no limit")
+    before = faiss.get_deserialization_vector_byte_limit()
+    damaged = bytearray((FILES / name).read_bytes())
+    damaged[at] = 1
+    (tmp_path / name).write_bytes(damaged)
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(BenchError, match="expected") as caught:
+        open_vectors(tmp_path / name)
+    assert "\n" not in str(caught.value)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < held + 2**18  # KiB
+    assert faiss.get_deserialization_vector_byte_limit() == before
 
 
 def test_damaged_folders_of_chroma(chroma):
