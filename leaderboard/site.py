@@ -255,13 +255,14 @@ class _SitePages:
             raise
 
     def _guide(self) -> str:
-        """Address of the guide to own vectors; empty without documents."""
+        """Pages of documents; the address of the guide to own vectors, empty where it is not."""
         guide = _HERE.parent / "docs" / "own-vectors.md"
-        if not guide.is_file():
-            return ""
-        address = guide.with_suffix(".html").name
-        self._page("guide", address, text=templates.from_markdown(guide.read_text("utf-8")))
-        return address
+        for file in filter(Path.is_file, (_HERE / "vendor" / "libraries.md", guide)):
+            text = file.read_text("utf-8")
+            title = text.partition("\n")[0].removeprefix("# ")
+            values = {"title": title, "text": templates.from_markdown(text)}
+            self._page("guide", file.with_suffix(".html").name, **values)
+        return guide.with_suffix(".html").name if guide.is_file() else ""
 
     def _scenarios(self) -> dict[str, Any]:
         return {

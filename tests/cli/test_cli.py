@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -214,7 +215,7 @@ def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
     code, out, _ = bench(*RUN, "--dry-run", "--store", tmp_path / "s", "--out", tmp_path / "o")
     assert code == 0
     assert "train old model (seed 0)" in out
-    assert "0 stored" in out
+    assert "0 stored" in out and out.endswith("to do; no record of toy says how long\n")
     assert not (tmp_path / "o").exists()
     assert not (tmp_path / "s" / "stages").exists()
 
@@ -269,9 +270,14 @@ def test_help_has_examples(bench) -> None:
 
 
 def test_every_verb_is_in_a_group() -> None:
-    known = {options.MEASURE, options.VECTORS, options.LOOK_UP, options.ADD, options.MAINTAIN}
     root = typer.main.get_command(app)
-    assert {command.rich_help_panel for command in root.commands.values()} == known
+    assert {command.rich_help_panel for command in root.commands.values()} == {*options.PANELS}
+
+
+def test_help_measures_first_and_maintains_last() -> None:
+    out = call("--help")[1]
+    found = re.findall("|".join(options.PANELS), out)
+    assert found == ["Measure methods", "Your own vectors", "Add a method", "Look up", "Maintain"]
 
 
 def test_what_a_method_was_built_from_is_told(bench):

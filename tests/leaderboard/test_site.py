@@ -81,6 +81,7 @@ def test_every_link_leads_somewhere_in_the_site(site):
             assert "//" not in path and not path.startswith("/"), (page, address)
             target = page if not path else (page.parent / path).resolve()
             assert target.is_file(), (page, address)
+            assert target.suffix not in (".md", ".py", ".yaml"), (page, address)  # never raw
             if mark:
                 assert mark in links(target).ids, (page, address)
 
