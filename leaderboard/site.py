@@ -34,12 +34,8 @@ from leaderboard.pages.board import board_page, downloads
 from leaderboard.pages.claims import Told
 from leaderboard.pages.compare import compare
 from leaderboard.pages.evidence import (
-    FIGURES,
-    evidence_page,
-    has_evidence,
-    pairs_table,
-    papers_beside,
-)
+    FIGURES, evidence_page, has_evidence, pairs_table, papers_beside,
+)  # fmt: skip
 from leaderboard.pages.evidence import make_tables as published_tables
 from leaderboard.pages.factors import factors_page
 from leaderboard.pages.method import method_page
