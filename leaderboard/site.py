@@ -34,8 +34,12 @@ from leaderboard.pages.board import board_page, downloads
 from leaderboard.pages.claims import Told
 from leaderboard.pages.compare import compare
 from leaderboard.pages.evidence import (
-    FIGURES, evidence_page, has_evidence, pairs_table, papers_beside,
-)  # fmt: skip
+    FIGURES,
+    evidence_page,
+    has_evidence,
+    pairs_table,
+    papers_beside,
+)
 from leaderboard.pages.evidence import make_tables as published_tables
 from leaderboard.pages.factors import factors_page
 from leaderboard.pages.method import method_page
@@ -197,8 +201,7 @@ class _SitePages:
         values = front.index(self.boards, self.info, real=bool(self.pairs))
         self._page("index", "index.html", **about, **values)
         self._page("boards", "boards.html", **self._scenarios())
-        methods = front.method_tables(self.info.values(), self.told)
-        self._page("methods", "methods.html", **methods)
+        self._page("methods", "methods.html", **front.method_tables(self.info.values(), self.told))
         self._page("compare", "compare.html", **compare(self.boards))
         self._published()
         if self.pairs:
