@@ -71,11 +71,20 @@ def alignment() -> list[str]:
 
 def gone() -> list[str]:
     """Reports without new vectors of items beside the truth, from ``bench pairs gone``."""
-    from benchmark.pairs.gone import gone_table
+    from benchmark.pairs.gone import gone_table, least_table
 
     path = Path(__file__).parent / "figures" / "sources-gone.json"
     found = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return render([gone_table(found)], "markdown").splitlines()
+    return render([gone_table(found), least_table(found)], "markdown").splitlines()
+
+
+def mixed() -> list[str]:
+    """Indexes that the doctor takes for mixed ones, from ``bench pairs mixed``."""
+    from benchmark.pairs.mixed import mixed_table
+
+    path = Path(__file__).parent / "figures" / "models-mixed.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return render([mixed_table(found)], "markdown").splitlines()
 
 
 def models() -> list[str]:
@@ -124,8 +133,8 @@ def upgrade_rule() -> list[str]:
 
 PARTS: Mapping[str, Callable[..., list[str]]] = {
     "cutoffs": cutoffs, "compressed": compressed, "models": models, "models-rule": models_rule,
-    "cascade": cascade, "backfilling": backfilling, "gone": gone, "verdicts": verdicts,
-    "slices": slices, "verdict": verdict, "unwritten": unwritten, "alignment": alignment,
-    "rule": upgrade_rule,
+    "cascade": cascade, "backfilling": backfilling, "gone": gone, "mixed": mixed,
+    "verdicts": verdicts, "slices": slices, "verdict": verdict, "unwritten": unwritten,
+    "alignment": alignment, "rule": upgrade_rule,
 }  # fmt: skip
 """Name in a comment -> lines of Markdown."""

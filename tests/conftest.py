@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ.get("COMPATBENCH_TEST_THREADS", "1")
 os.environ.pop("COLUMNS", None)
 
 ROOT = Path(__file__).parents[1]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OMNIGLOT = ROOT.parent / "shared" / "data" / "omniglot-small"
 
 
@@ -26,6 +28,19 @@ def omniglot() -> Path:
     if not OMNIGLOT.is_dir():
         pytest.skip("the omniglot archives are not beside the checkout")
     return OMNIGLOT
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser that is installed; tests that need one are passed over without."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip(f"no browser found ({', '.join(BROWSERS)})")
+    with playwright.sync_playwright() as driver:
+        made = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield made
+        made.close()
 
 
 @pytest.fixture(scope="session")

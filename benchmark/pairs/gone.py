@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.metrics.intervals import mean_interval
+from benchmark.pairs.analysis import CHOSEN_ON
 from benchmark.pairs.board import CellPlan
 from benchmark.pairs.cells import CellVectors
 from benchmark.pairs.columns import METRIC
@@ -161,20 +163,30 @@ def _truth(
     return {name: float(scores[METRIC].mean()) for name, scores in found.scores.items()}
 
 
-def gone_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
-    """Alignments that reports tell, beside the truth, and the gain of following them."""
+Rows = Sequence[Mapping[str, Any]]
+_HALVES = {"chosen on": True, "shown on": False}
+
+
+def gone_table(rows: Rows) -> TextTable:
+    """Alignments that reports tell, beside the truth, and the gain of following them.
+
+    Apart for the corpora that the least shares were chosen on.
+    """
     lines = []
     for basis, by in ((b, by) for b in BASES for by in _LEAST):
-        its = [r for r in rows if r["basis"] == basis and r[by] is not None]
-        for aligned in (True, False):
+        for half, aligned in ((h, a) for h in _HALVES for a in (True, False)):
+            its = _those(rows, basis, by, half)
             some = [r for r in its if (r[by] >= _LEAST[by]) == aligned]
             if some:
-                lines.append(_line(some, by, "yes" if aligned else "no"))
-    heads = ("maps", "of use", "old model", "map", "re-embedded", "better than old", "taken, gain")
+                lines.append(_line(some, by, "yes" if aligned else "no", half))
+    heads = (
+        "corpora", "maps", "of use (95 %)", "old model", "map", "re-embedded", "better than old",
+        "taken, gain",
+    )  # fmt: skip
     notes = (
         f"Means of nDCG@10 on queries that the report has not seen. Of use: maps that keep "
-        f"{100 * USEFUL:g} % of re-embedding's score. Taken: how often the verdict takes the map "
-        "in the place of the old model, and what it brings on average.",
+        f"{100 * USEFUL:g} % of re-embedding's score; intervals over cells. Taken: how often the "
+        "verdict takes the map in the place of the old model, and what it brings on average.",
     )
     return simple_table(
         "Items that are gone", "pairs-gone", ("fitted on", "told by", "aligned"), heads, lines,
@@ -182,16 +194,56 @@ def gone_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
     )  # fmt: skip
 
 
-def _line(some: Sequence[Mapping[str, Any]], by: str, said: str) -> list[str]:
-    use = np.mean([r["bridge"] >= USEFUL * r["again"] for r in some])
+def least_table(rows: Rows) -> TextTable:
+    """How right other least shares would be, on both halves of corpora, by maps of pairs."""
+    lines = []
+    for by, levels in _LEVELS.items():
+        for level in levels:
+            words = [_word(by), f"{100 * level:g} %"]
+            for half in _HALVES:
+                its = _those(rows, PAIRS, by, half)
+                told = np.array([r[by] >= level for r in its], bool)
+                right = np.array([_useful(r) for r in its], bool) == told
+                share = f"{100 * right.mean():.0f} %" if its else DASH
+                words += [f"{told.sum()} of {len(told)}", share]
+            lines.append(words)
+    heads = ("aligned, chosen on", "right", "aligned, shown on", "right")
+    notes = ("Right: a map is of use where its spaces are told to align, and of none elsewhere.",)
+    return simple_table(
+        "Least share", "pairs-least", ("told by", "least"), heads, lines, notes=notes
+    )  # fmt: skip
+
+
+_LEVELS = {"by_queries": (0.3, 0.4, 0.5, 0.6, 0.7), "by_pairs": (0.8, 0.85, 0.9, 0.95)}
+
+
+def _those(rows: Rows, basis: str, by: str, half: str) -> list[Mapping[str, Any]]:
+    return [
+        r for r in rows
+        if r["basis"] == basis and r[by] is not None and (r["corpus"] in CHOSEN_ON) == _HALVES[half]
+    ]  # fmt: skip
+
+
+def _useful(row: Mapping[str, Any]) -> bool:
+    return bool(row["bridge"] >= USEFUL * row["again"])
+
+
+def _word(by: str) -> str:
+    return {"by_queries": "queries", "by_pairs": "held-out pairs", "agree": "attempts"}[by]
+
+
+def _line(some: Rows, by: str, said: str, half: str) -> list[str]:
+    use = [float(_useful(r)) for r in some]
+    cells = [f"{r['corpus']} {r['old']} {r['new']}" for r in some]
+    span = mean_interval(use, np.unique(cells, return_inverse=True)[1])
+    ends = "" if span is None else f" ({100 * span[0]:.0f} to {100 * span[1]:.0f})"
     keep, bridge_, again = (
         number(float(np.mean([r[k] for r in some]))) for k in ("keep", "bridge", "again")
     )
     better = np.mean([r["bridge"] > r["keep"] for r in some])
     taken = [r["bridge"] - r["keep"] for r in some if r["taken"] == r["map"]]
     gain = f"{len(taken)}, {number(float(np.mean(taken)), signed=True)}" if taken else DASH
-    words = {"by_queries": "queries", "by_pairs": "held-out pairs", "agree": "attempts"}[by]
     return [
-        some[0]["basis"], words, said, str(len(some)), f"{100 * use:.0f} %", keep,
-        bridge_, again, f"{100 * better:.0f} %", gain,
+        some[0]["basis"], _word(by), said, half, str(len(some)),
+        f"{100 * np.mean(use):.0f} %{ends}", keep, bridge_, again, f"{100 * better:.0f} %", gain,
     ]  # fmt: skip

@@ -1,28 +1,12 @@
 """The records of the report's tests, and sites made of them."""
 
 import os
-import shutil
 
 import pytest
 from support.records import make_record
 from support.sites import sample, write
 
 from leaderboard.site import build_folder
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A browser that is installed; tests that need one are passed over without."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser found ({', '.join(BROWSERS)})")
-    with playwright.sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield made
-        made.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from benchmark.config.embedders import load_embedder
 from benchmark.pairs.board import CellPlan
 from benchmark.pairs.cells import CellVectors
 from benchmark.pairs.corpora import Corpus, CorpusSource
-from benchmark.pairs.gone import OTHERS, OWN, PAIRS, cells, gone_table, measure
+from benchmark.pairs.gone import OTHERS, OWN, PAIRS, cells, gone_table, least_table, measure
 from benchmark.pairs.vectors import Vectors, place_of
 
 
@@ -77,3 +77,28 @@ def test_other_sizes_need_pairs(plans):
     wide = [replace(each, new=load_embedder("mpnet-base")) for each in found]
     assert cells(wide, PAIRS) == cells(wide, OWN) == []  # nothing in the cache
     assert len(cells(found, OTHERS)) == 2
+
+
+def row(corpus, by_pairs, bridge, basis=PAIRS, k=0):
+    return {
+        "corpus": corpus, "old": f"o{k}", "new": "n", "basis": basis, "map": "m",
+        "by_queries": None, "by_pairs": by_pairs, "agree": None, "taken": "keep-old",
+        "keep": 0.3, "bridge": bridge, "again": 0.4,
+    }  # fmt: skip
+
+
+def test_both_halves_of_corpora_by_hand():
+    """A map is of use from 0.2 on; least shares were chosen on Cranfield, and not on CISI."""
+    rows = [row("cranfield", 0.99, 0.25, k=k) for k in range(3)]
+    rows += [row("cranfield", 0.92, 0.1, k=3), row("cisi", 0.96, 0.1), row("cisi", 0.5, 0.3, k=1)]
+    lines = [[c.text for c in (*r.labels, *r.cells[0])] for r in gone_table(rows).rows]
+    assert [each[1:6] for each in lines] == [
+        ["held-out pairs", "yes", "chosen on", "3", lines[0][5]],
+        ["held-out pairs", "no", "chosen on", "1", "0 %"],
+        ["held-out pairs", "yes", "shown on", "1", "0 %"],
+        ["held-out pairs", "no", "shown on", "1", "100 %"],
+    ]
+    least = [[c.text for c in (*r.labels, *r.cells[0])] for r in least_table(rows).rows]
+    found = {each[1]: each[2:] for each in least if each[0] == "held-out pairs"}
+    assert found["95 %"] == ["3 of 4", "100 %", "1 of 2", "0 %"]
+    assert found["90 %"] == ["4 of 4", "75 %", "1 of 2", "0 %"]

@@ -1,6 +1,7 @@
 """Stores of vectors as databases' own programs write them: Chroma, LanceDB, faiss, VDF."""
 
 import importlib.util
+import resource
 import shutil
 import sqlite3
 import struct
@@ -76,6 +77,20 @@ def test_flat_indexes_need_no_library(monkeypatch):
         open_vectors(FILES / "faiss-sq8.index")
 
 
+@pytest.mark.parametrize("name", ["faiss-sq8.index", "faiss-pq.index", "faiss-ivf.index"])
+def test_committed_indexes(name):
+    """Twelve vectors: of inverted lists as they are, of fewer bits what the library reads back."""
+    faiss = pytest.importorskip("faiss")
+    source = open_vectors(FILES / name)
+    found = source.read()
+    index = faiss.read_index(str(FILES / name))
+    if "ivf" in name:
+        index.make_direct_map()
+        np.testing.assert_array_equal(found, ROWS)
+    np.testing.assert_array_equal(found, index.reconstruct_n(0, 12))
+    assert bool(source.told) == ("ivf" not in name)
+
+
 @pytest.mark.parametrize("spec", ["Flat", "IDMap,Flat", "SQ8", "PQ4x4np", "IVF4,Flat", "IVF4,SQ8",
                                   "IVF4,PQ4x4np", "HNSW8"])  # fmt: skip
 def test_indexes_of_faiss(spec, writers, tmp_path):
@@ -102,6 +117,28 @@ def test_indexes_of_faiss(spec, writers, tmp_path):
         assert f"a cosine of {np.median(cosine):.3f}" in told.words
 
 
+def test_vdf_of_vector_io():
+    """The committed folder: three files of five rows, without a column of ids that is named."""
+    source = open_vectors(FILES / "vdf")
+    assert (source.rows, source.dim, source.metric) == (12, 4, "cosine")
+    assert source.ids.tolist() == TEXT
+    np.testing.assert_array_equal(source.read(), ROWS)
+    assert [line.partition(": ")[2] for line in source.told] == [
+        "vectors are by all-MiniLM-L6-v2, as VDF_META.json says"
+    ]
+
+
+@pytest.mark.slow
+def test_what_vector_io_writes_today(writers, tmp_path):
+    """Of a model that nobody has named."""
+    pytest.importorskip("vdf_io")
+    source = open_vectors(writers.by_vdf_io(tmp_path, MANY[:500], NAMES[:500]))
+    assert source.told == [] and source.metric == "cosine"
+    at = [int(each[1:]) for each in source.ids]
+    assert sorted(at) == list(range(500))
+    np.testing.assert_array_equal(source.read(), MANY[at])
+
+
 def test_vdf(tmp_path):
     folder = write_vdf(tmp_path / "a", ROWS, TEXT)
     for name in (folder, f"{folder}:docs"):
@@ -110,6 +147,10 @@ def test_vdf(tmp_path):
         assert source.told == [f"{name}: vectors are by all-MiniLM-L6-v2, as VDF_META.json says"]
         np.testing.assert_array_equal(source.read(), ROWS)
     assert folder / "docs" / "1.parquet" in files_read(folder)
+    few = open_vectors(write_vdf(tmp_path / "few", ROWS, TEXT, model_name="NOT_PROVIDED",
+                                 total_vector_count=20))  # fmt: skip
+    said = "12 of 20 vectors were exported, as VDF_META.json says"
+    assert [line.partition(": ")[2] for line in few.told] == [said]
     for number, (changes, said) in enumerate([
         ({"data_path": "../.."}, "expected its data in the folder"),
         ({"data_path": "/etc"}, "expected its data in the folder"),
@@ -171,9 +212,11 @@ def test_what_pgvector_writes_today(writers, tmp_path):
         np.testing.assert_allclose(source.read(), MANY, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["faiss.index", "faiss-sq8.index"])
+@pytest.mark.parametrize(
+    "name", ["faiss.index", "faiss-sq8.index", "faiss-pq.index", "faiss-ivf.index"]
+)
 def test_indexes_that_are_cut_off(name, tmp_path):
-    if "sq8" in name:
+    if name != "faiss.index":
         pytest.importorskip("faiss")
     whole = (FILES / name).read_bytes()
     for n in range(len(whole)):
@@ -195,6 +238,24 @@ def test_indexes_that_claim_much(tmp_path):
     path.write_bytes(b"XXXX" + bytes(60))
     with pytest.raises(BenchError, match="got the mark"):
         open_vectors(path)
+
+
+@pytest.mark.parametrize(("name", "at"), [("faiss-sq8.index", 109), ("faiss-pq.index", 137)])
+def test_a_compressed_index_that_claims_much(name, at, tmp_path):
+    """A file of 161 bytes that says it has 2^40 of codes: no memory is taken for them."""
+    faiss = pytest.importorskip("faiss")
+    if not hasattr(faiss, "set_deserialization_vector_byte_limit"):
+        pytest.skip("this faiss knows no limit")
+    before = faiss.get_deserialization_vector_byte_limit()
+    damaged = bytearray((FILES / name).read_bytes())
+    damaged[at] = 1
+    (tmp_path / name).write_bytes(damaged)
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(BenchError, match="expected") as caught:
+        open_vectors(tmp_path / name)
+    assert "\n" not in str(caught.value)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < held + 2**18  # KiB
+    assert faiss.get_deserialization_vector_byte_limit() == before
 
 
 def test_damaged_folders_of_chroma(chroma):

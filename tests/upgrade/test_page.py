@@ -4,7 +4,6 @@ import copy
 import importlib.util
 import json
 import re
-import shutil
 
 import html5lib
 import pytest
@@ -90,30 +89,65 @@ def test_the_terminal_says_the_same(document):
     assert max(map(len, shown.splitlines())) <= 100
 
 
-@pytest.mark.slow
-def test_it_prints_on_two_pages(document, tmp_path):
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("there is no chromium")
-    file = tmp_path / "upgrade.html"
+@pytest.fixture
+def page_file(document, tmp_path):
+    """The report's page, with names of usual length."""
+    document["inputs"] |= {"gallery": "old.parquet", "told": []}
+    document["left_out"]["truncate"] = "vectors are of equal size"
     document["worst"]["queries"] = [
         q | {"id": str(k), "text": "a query of some words", "item": f"item {k}"}
         for k, q in enumerate(document["worst"]["queries"])
     ]
+    file = tmp_path / "upgrade.html"
     file.write_text(render(document))
-    with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 400, "height": 800})
-        asked = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(file.as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= 400
-        page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
-    assert asked == [file.as_uri()]
+    return file
+
+
+FIRST = """() => [...document.querySelectorAll("h1, .tiles, .three section")].map(e => {
+  const box = e.getBoundingClientRect();
+  return [e.tagName, e.innerText.split("\\n")[0], box.right, box.bottom]; })"""
+"""What must be seen first: the answer, its numbers, and the three questions, with their ends."""
+PAPER = (710, 1038)
+"""Pixels of A4 within its margins of 11 mm, 96 of them an inch."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("width", "height", "medium"), [(400, 800, "screen"), (1280, 800, "screen"), (*PAPER, "print")]
+)
+def test_the_three_questions_are_answered_first(width, height, medium, browser, page_file):
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.emulate_media(media=medium)
+    page.goto(page_file.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    found = page.evaluate(FIRST)
+    assert [words for tag, words, *_ in found if tag == "SECTION"] == [
+        "Why", "What it costs", "What can go wrong",
+    ]  # fmt: skip
+    assert len(found) == 5  # the headline and its numbers, too
+    for *_, right, bottom in found:
+        assert 0 < right <= width and 0 < bottom <= height
+    page.close()
+
+
+@pytest.mark.slow
+def test_it_prints_on_two_pages(browser, page_file, tmp_path):
+    """Nothing is cut at the right, no row is broken, and nobody is asked for anything."""
+    page = browser.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(page_file.as_uri())
+    page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
+    assert asked == [page_file.as_uri()]
     printed = (tmp_path / "page.pdf").read_bytes()
     assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) == 2
+    page.set_viewport_size({"width": PAPER[0], "height": PAPER[1]})
+    page.emulate_media(media="print")
+    wide = "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
+    assert max(page.evaluate(wide)) <= 1
+    broken = "[...document.querySelectorAll('tr')].map(e => getComputedStyle(e).breakInside)"
+    assert set(page.evaluate(broken)) == {"avoid"}
+    page.close()
 
 
 def test_an_index_and_all_metrics(document):

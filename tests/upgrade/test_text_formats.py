@@ -66,6 +66,19 @@ def test_what_programs_give(name, tmp_path):
     )
 
 
+@pytest.mark.parametrize(("name", "column", "ids"), [
+    ("openai.json", "index", list(range(12))), ("pinecone.json", "", TEXT),
+    ("qdrant.jsonl", "", list(range(12))), ("pandas.jsonl", "", TEXT), ("pandas.json", "", TEXT),
+    ("pandas.csv", "", TEXT), ("pandas.tsv", "", TEXT),
+])  # fmt: skip
+def test_what_clients_and_pandas_write(name, column, ids):
+    """Committed files, made by ``files/write_databases.py``."""
+    found, rows, told = read(FILES / name)
+    np.testing.assert_array_equal(rows, ROWS)
+    assert found == ids
+    assert told == ([f"{FILES / name}: ids are those of '{column}'"] if column else [])
+
+
 def test_json_lines(tmp_path):
     """A document a line; Elastic's bulk form has a line about each before it; empty lines."""
     path = tmp_path / "a.jsonl"

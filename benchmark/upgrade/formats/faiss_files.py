@@ -7,6 +7,7 @@ takes the whole file into memory.
 Source: ``faiss/impl/index_write.cpp``, the layout since version 1.5.
 """
 
+import contextlib
 import struct
 from collections.abc import Iterator
 from typing import IO, Any
@@ -79,7 +80,8 @@ class FaissSource(Source):
             raise BenchError(
                 f"{_OTHERS[kind]} needs the package faiss: pip install 'compatbench[faiss]'"
             ) from error
-        index: Any = faiss.read_index(str(self.path), faiss.IO_FLAG_READ_ONLY)
+        with _no_more_than(faiss, require_file(self.path)):
+            index: Any = faiss.read_index(str(self.path), faiss.IO_FLAG_READ_ONLY)
         inner: Any = faiss.downcast_index(index)
         if hasattr(inner, "id_map"):
             self._ids = faiss.vector_to_array(inner.id_map)
@@ -130,6 +132,20 @@ class FaissSource(Source):
         for a in range(0, self.rows, AT_ONCE):
             n = min(AT_ONCE, self.rows - a)
             yield np.fromfile(self.path, "<i8", n, offset=self._ids_at + 8 * a)
+
+
+@contextlib.contextmanager
+def _no_more_than(faiss: Any, size: int) -> Iterator[None]:
+    """Let no array of a file claim more bytes than the file has, where the library can say so."""
+    if not hasattr(faiss, "set_deserialization_vector_byte_limit"):
+        yield
+        return
+    before = faiss.get_deserialization_vector_byte_limit()
+    faiss.set_deserialization_vector_byte_limit(size)
+    try:
+        yield
+    finally:
+        faiss.set_deserialization_vector_byte_limit(before)
 
 
 def _header(file: IO[bytes]) -> tuple[int, int, int]:

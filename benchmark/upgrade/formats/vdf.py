@@ -19,6 +19,8 @@ from benchmark.upgrade.formats.source import Shape, files_of
 
 META = "VDF_META.json"
 _MOST = 2**24
+_NAMELESS = "NOT_PROVIDED"
+"""What vector-io writes in the place of a model that nobody named."""
 
 
 class VdfSource(ParquetSource):
@@ -46,7 +48,9 @@ class VdfSource(ParquetSource):
         if not self.id_column and isinstance(document.get("id_column"), str):
             self.id_column = document["id_column"]
         self.metric = metric_of(about.get("metric", ""))
-        self._model = str(about.get("model_name") or "")
+        model = str(about.get("model_name") or _NAMELESS)
+        self._model = "" if model == _NAMELESS else model
+        self._counts = about.get("exported_vector_count"), about.get("total_vector_count")
         self._folder, self.path = folder, data
         shape, dtype = super()._open()
         if about.get("dimensions") not in (None, shape[1]):
@@ -62,9 +66,16 @@ class VdfSource(ParquetSource):
 
     @property
     def told(self) -> list[str]:
-        """A line about the model, if the file names one."""
-        said = [f"{self.name}: vectors are by {cut(self._model)}, as {META} says"]
-        return (said if self._model else []) + super().told
+        """The model, if the file names one, and vectors that were not exported."""
+        said = []
+        if self._model:
+            said.append(f"{self.name}: vectors are by {cut(self._model)}, as {META} says")
+        exported, total = self._counts
+        if isinstance(exported, int) and isinstance(total, int) and exported < total:
+            said.append(
+                f"{self.name}: {exported:,} of {total:,} vectors were exported, as {META} says"
+            )
+        return said + super().told
 
 
 def _indexes(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -41,10 +41,11 @@ ATTEMPTS = 3
 """Fits without pairs."""
 MOST = ATTEMPTS // 2 + 1
 """Attempts that must agree."""
-FOUND = {"queries": 0.5, "pairs": 0.9}
+FOUND = {"queries": 0.5, "pairs": 0.95}
 """Share of texts whose own old vector is the nearest of the mapped new one, of aligned spaces.
-Pairs are of other texts than the gallery, and easier. On corpora of real models maps above it keep
-about half of re-embedding's score or more, those below it less (``bench pairs gone``)."""
+Pairs are of other texts than the gallery, and easier. Chosen on Cranfield, Banking77 and Grocery as
+those that best tell which maps keep half of re-embedding's score; other corpora show how well
+(``bench pairs gone``)."""
 AGREE = 0.5
 """Mean cosine of a query by two attempts, about the means, of attempts that agree."""
 _LEAST = 20

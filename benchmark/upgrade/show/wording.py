@@ -287,8 +287,7 @@ def risks(document: Document) -> list[str]:
     verdict, inputs = document["verdict"], document["inputs"]
     chosen = None if verdict["strategy"] is None else of(document, verdict["strategy"])
     lines = [line for line in inputs["told"] if line.startswith("Warning: ")]
-    odd = (each for each in document["vectors"] if each["odd"])
-    lines += [f"Warning: {each['of']}: {each['words']}." for each in odd]
+    lines += _odd_vectors(document)
     if chosen is not None and chosen["broken"] is not None and verdict["strategy"] != KEEP:
         lines.append(
             f"Of {inputs['judged_queries']:,} queries {chosen['broken']:,} are broken, "
@@ -309,6 +308,21 @@ def risks(document: Document) -> list[str]:
             f", {kept(second['kept'])} of {verdict['share_of']}"
         )  # fmt: skip
         lines.append(f"Without it: {titled(document, verdict['runner_up'])}{share}.")
+    return lines
+
+
+def _odd_vectors(document: Document) -> list[str]:
+    """A line for each finding about vectors, and one for all about their lengths."""
+    odd = [each for each in document["vectors"] if each["odd"]]
+    ways = [each for each in odd if each["what"] in ("dot", "l2")]
+    lines = [f"Warning: {each['of']}: {each['words']}." for each in odd if each not in ways]
+    if ways:
+        names = ", ".join(dict.fromkeys(each["of"] for each in ways))
+        least = min(each["value"] for each in ways)
+        lines.append(
+            f"Warning: {names}: not of one length. Of the ten nearest by cosine another distance "
+            f"finds {percent(least)}: is the distance right?"
+        )
     return lines
 
 

@@ -23,6 +23,7 @@ from support.hostile.modules import DIM
 FILES = Path(__file__).parents[2] / "upgrade" / "files"
 ROWS = (np.arange(12 * DIM).reshape(12, DIM) / 8 + 1).astype(np.float32)
 IDS = [f"doc-{i:02}" for i in range(12)]
+INDEXES = ("faiss", "faiss-sq8", "faiss-pq", "faiss-ivf")
 _HARMS = 8
 """Places of a file where bytes are overwritten and added, beside cuts."""
 
@@ -43,7 +44,7 @@ def databases() -> Iterator[Sample]:
 def stores() -> dict[str, dict[str, bytes]]:
     """Name to read it by -> its files; the first one is that which every reader opens."""
     return {
-        "faiss.index": _committed("faiss.index"), "pgvector.copy": _copy(),
+        **{f"{n}.index": _committed(f"{n}.index") for n in INDEXES}, "pgvector.copy": _copy(),
         "a.jsonl": {"a.jsonl": b"".join(_json(k) + b"\n" for k in range(12))},
         "a.json": {"a.json": b"[" + b",".join(_json(k) for k in range(12)) + b"]"},
         "a.csv": {"a.csv": _cells(",", '"')}, "a.tsv": {"a.tsv": _cells("\t", "")},
