@@ -195,7 +195,7 @@ def gone_table(rows: Rows) -> TextTable:
 
 
 def least_table(rows: Rows) -> TextTable:
-    """How right other least shares would be, on both halves of corpora, by maps of pairs."""
+    """Rightness of other least shares, on both halves of corpora, by maps of pairs."""
     lines = []
     for by, levels in _LEVELS.items():
         for level in levels:

@@ -18,7 +18,7 @@ from benchmark.upgrade.read.health import PART
 from benchmark.upgrade.read.mixture import mixture
 
 PLANTED = ONE, MODEL, TOPIC = "nothing", "another model", "another corpus"
-"""What is planted in an index."""
+"""Vectors that are planted in an index."""
 _SHARE = 0.1
 _SAME = 0.5
 """Mean cosine of the same items from which on a model is another one's first numbers."""
@@ -71,7 +71,7 @@ def _cases(found: Collections, corpus: str, model: str) -> Iterator[tuple[str, s
 
 
 def mixed_table(rows: Iterable[Mapping[str, Any]]) -> TextTable:
-    """How often several models are told, by corpus and by what is planted."""
+    """Indexes that are told as of several models, by corpus and by what is planted."""
     rows = list(rows)
     lines = [
         [corpus, *(_told(rows, corpus, planted) for planted in PLANTED)]

@@ -106,7 +106,7 @@ def page_file(document, tmp_path):
 FIRST = """() => [...document.querySelectorAll("h1, .tiles, .three section")].map(e => {
   const box = e.getBoundingClientRect();
   return [e.tagName, e.innerText.split("\\n")[0], box.right, box.bottom]; })"""
-"""What must be seen first: the answer, its numbers, and the three questions, with their ends."""
+"""Parts that must be seen first: answer, numbers, and the three questions, with their ends."""
 PAPER = (710, 1038)
 """Pixels of A4 within its margins of 11 mm, 96 of them an inch."""
 

@@ -44,7 +44,7 @@ def talk(words, answers):
 @pytest.mark.slow
 def test_what_the_user_cannot_do_is_asked_once(tmp_path):
     words = write_upgrade(tmp_path, planted(n=400, q=30, dim=8))
-    words = [*map(str, words), "--no-rewrite", "--json", f"{tmp_path}/out.json"]
+    words = [*map(str, words), "--all", "--no-rewrite", "--json", f"{tmp_path}/out.json"]
     shown, code = talk(words, QUESTIONS)
     assert code == 0, shown
     for question, _ in QUESTIONS:

@@ -214,7 +214,7 @@ def test_what_is_done_is_told_when_nobody_looks(capsys, monkeypatch):
 
 def test_quick_maps_are_scored_before_others_are_trained(folder):
     told = []
-    upgrade(
+    report = upgrade(
         folder / "old.parquet", folder / "new.parquet", folder / "q_new.npy",
         folder / "q_old.npy", qrels=folder / "qrels.tsv", maps="residual-mlp,linear",
         tell=told.append,
@@ -223,6 +223,9 @@ def test_quick_maps_are_scored_before_others_are_trained(folder):
     assert re.match(r"so far, nDCG@10 among \d+ held-out items: .*linear \d", interim)
     trained = [told.index(line) for line in told if line.startswith("fitting residual-mlp")]
     assert told.index("fitting linear, 1 of 1") < told.index(interim) < min(trained)
+    quick = [line for line in report.document["inputs"]["told"] if "--maps quick would do" in line]
+    assert len(quick) == (report.recommended != "residual-mlp")
+    assert "".join(quick) in " ".join(str(report).split())
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from benchmark.upgrade.formats.source import Shape, files_of
 META = "VDF_META.json"
 _MOST = 2**24
 _NAMELESS = "NOT_PROVIDED"
-"""What vector-io writes in the place of a model that nobody named."""
+"""Word of vector-io in the place of a model that nobody named."""
 
 
 class VdfSource(ParquetSource):

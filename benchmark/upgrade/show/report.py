@@ -16,6 +16,7 @@ from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.kept_share import difference, mean
 from benchmark.upgrade.decide.costs import cost_of
 from benchmark.upgrade.decide.verdict import Decision, Evidence, serving
+from benchmark.upgrade.fit.maps import QUICK
 from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, Values
 from benchmark.upgrade.measure.study import StrategyOutcome, Study
 from benchmark.upgrade.read.health import Remark
@@ -82,7 +83,7 @@ def make_document(
         "version": benchmark.__version__,
         "date": datetime.now(UTC).date().isoformat(),
         "metric": study.metric,
-        "inputs": _inputs(study),
+        "inputs": _inputs(study, decision),
         "vectors": [each.document() for each in findings],
         "constraints": asdict(request.constraints),
         "assumed": {
@@ -110,7 +111,7 @@ def _section(found: Any) -> Any:
     return None if found is None else found.document()
 
 
-def _inputs(study: Study) -> Document:
+def _inputs(study: Study, decision: Decision) -> Document:
     inputs, gallery, sample = study.inputs, study.inputs.gallery, study.first.sample
     return {
         "gallery": gallery.stored.name, "rows": gallery.rows,
@@ -121,8 +122,19 @@ def _inputs(study: Study) -> Document:
         "pairs": len(inputs.qrels.rows), "judged_pairs": int(study.relevant.counted.sum()),
         "judge": inputs.criterion, "distance": inputs.distance,
         "complete": gallery.complete, "old_queries": inputs.old_queries is not None,
-        "slerp_shares": list(study.first.shares), "told": list(inputs.told),
+        "slerp_shares": list(study.first.shares), "told": [*inputs.told, *_quick(study, decision)],
     }  # fmt: skip
+
+
+def _quick(study: Study, decision: Decision) -> list[str]:
+    """A line where maps were trained, and none of them is taken."""
+    taken = study.outcomes[decision.name].strategy.fitted if decision.name else None
+    trained = [fit.label for fit in study.first.maps if fit.label not in QUICK]
+    if not trained or (taken is not None and taken.label in trained):
+        return []
+    return [
+        f"--maps quick would do: {', '.join(trained)} took training, and what is taken has none"
+    ]
 
 
 def _strategy(
