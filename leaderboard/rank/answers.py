@@ -195,7 +195,8 @@ def board_answer(board: RankedBoard) -> dict[str, Any]:
     else:
         best = fit[0]
         place = board.standing.place(best)
-        tied = f" Tied with {place.tied} others." if place.rank and place.tied else ""
+        others = "1 other" if place.tied == 1 else f"{place.tied} others"
+        tied = f" Tied with {others}." if place.rank and place.tied else ""
         effect = board.standing.effects[best]
         lines.append(f"{keeps(effect)}.{tied} {score_words(board, effect)}.")
         if needs := [HELD[need] for need in held(board.info[best])]:
