@@ -71,7 +71,7 @@ results: $(STAMP)  ## The core board, then every other record: goes on where it 
 
 # What a study has is read where it is named: results/studies/README.md has the tables.
 studies: $(STAMP)  ## Lengths of training, weights, sizes: goes on where it stopped.
-	for b in claims/board lengths/board sizes/board tuning/board tuning/others tuning/rendered; do $(BIN)/bench results run --board results/studies/$$b.yaml --out results/studies/$${b%/*} $(ROOTS) || exit; done
+	for b in claims/board lengths/board pays/board sizes/board tuning/board tuning/others tuning/rendered; do $(BIN)/bench results run --board results/studies/$$b.yaml --out results/studies/$${b%/*} $(ROOTS) || exit; done
 
 others: $(STAMP)  ## Records outside of the core board.
 	for p in extended-class open-class; do $(RUN) -p $$p --seeds 0-2 -m $(CONTROLS),$(MAPS),$(TRAINED),$(QUERIES),$(LISTS) || exit; done

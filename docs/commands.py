@@ -29,7 +29,8 @@ def commands() -> Iterator[str]:
 def verbs(root: Any = None, group: str = "", before: str = "") -> Iterator[tuple[str, str, Any]]:
     """Group, words and command of each verb; those of a verb of several are in its group."""
     root = root or typer.main.get_command(app)
-    for name, command in root.commands.items():
+    for name in root.list_commands(None):
+        command = root.commands[name]
         of = group or command.rich_help_panel or ""
         if hasattr(command, "commands"):
             yield from verbs(command, of, f"{before}{name} ")

@@ -41,6 +41,7 @@ from leaderboard.pages.evidence import (
     papers_beside,
 )
 from leaderboard.pages.evidence import make_tables as published_tables
+from leaderboard.pages.factors import factors_page
 from leaderboard.pages.method import method_page
 from leaderboard.pages.pairs import pairs_page, read_pairs, read_probed
 from leaderboard.pages.record import QueriesLookedAt, record_page
@@ -137,6 +138,7 @@ class _SitePages:
         self.looked_at = QueriesLookedAt(roots, drawn)
         damaged = lambda error: self.skipped.append(skip(error, roots))  # noqa: E731
         self.pairs, self.probed = read_pairs(roots, damaged), read_probed(roots, damaged)
+        self.pays = factors_page(roots, damaged)
         try:
             self.published = published.read_published()
         except AbsentError:  # this installation has none
@@ -196,19 +198,16 @@ class _SitePages:
     def _few(self) -> None:
         """Pages that come once, or once a paper."""
         about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": self.told}
-        self._page(
-            "index",
-            "index.html",
-            **about,
-            **front.index(self.boards, self.info, real=bool(self.pairs)),
-        )
+        values = front.index(self.boards, self.info, real=bool(self.pairs))
+        self._page("index", "index.html", **about, **values)
         self._page("boards", "boards.html", **self._scenarios())
-        methods = front.method_tables(self.info.values(), self.told)
-        self._page("methods", "methods.html", **methods)
+        self._page("methods", "methods.html", **front.method_tables(self.info.values(), self.told))
         self._page("compare", "compare.html", **compare(self.boards))
         self._published()
         if self.pairs:
             self._drawn("pairs", pairs_page(self.pairs, self.probed))
+        if self.pays:
+            self._drawn("pays", self.pays)
         self._page("submit", "submit.html", **self._protocols())
         self._changes()
         lines = [[TextCell(s.file, code=True), TextCell(s.reason)] for s in self.skipped]
@@ -232,7 +231,7 @@ class _SitePages:
         return {
             "n_records": len(self.stored), "newest": self.newest[0],
             "kinds": kinds_words(board.scenario for board in self.boards),
-            "evidence": self.evidence, "pairs": bool(self.pairs),
+            "evidence": self.evidence, "pairs": bool(self.pairs), "pays": bool(self.pays),
         }  # fmt: skip
 
     def _page(self, template: str, address: str, **values: Any) -> None:
@@ -255,13 +254,14 @@ class _SitePages:
             raise
 
     def _guide(self) -> str:
-        """Address of the guide to own vectors; empty without documents."""
+        """Pages of documents; the address of the guide to own vectors, empty where it is not."""
         guide = _HERE.parent / "docs" / "own-vectors.md"
-        if not guide.is_file():
-            return ""
-        address = guide.with_suffix(".html").name
-        self._page("guide", address, text=templates.from_markdown(guide.read_text("utf-8")))
-        return address
+        for file in filter(Path.is_file, (_HERE / "vendor" / "libraries.md", guide)):
+            text = file.read_text("utf-8")
+            title = text.partition("\n")[0].removeprefix("# ")
+            values = {"title": title, "text": templates.from_markdown(text)}
+            self._page("guide", file.with_suffix(".html").name, **values)
+        return guide.with_suffix(".html").name if guide.is_file() else ""
 
     def _scenarios(self) -> dict[str, Any]:
         return {

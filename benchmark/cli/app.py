@@ -29,11 +29,12 @@ from benchmark.cli import (
 )  # fmt: skip
 from benchmark.cli import store as store_verbs
 from benchmark.cli.output import echo, fail, passed_over, plain_errors, tell_passed_over
-from benchmark.cli.verbs import Command
+from benchmark.cli.verbs import Command, Verbs
 from benchmark.errors import BenchError, PassedOverWarning, nearest, unknown
 
 app = typer.Typer(
     name="bench",
+    cls=Verbs,
     help="CompatBench: which method to trust when the embedding model is upgraded.",
     add_completion=False,
     rich_markup_mode="markdown",

@@ -27,7 +27,9 @@ def _field(key: str, value: Any, indent: str = "") -> Iterator[str]:
             yield from _field(str(k), v, indent + "  ")
         return
     if isinstance(value, list | tuple):
-        value = ", ".join(map(str, value)) or "none"
+        value = ", ".join(map(str, value))
+    if value is None or value in ({}, ""):
+        value = "none"
     first, *others = textwrap.wrap(str(value), 88) or [""]
     yield f"{label:<14} {first}"
     yield from (f"{'':<14} {line}" for line in others)

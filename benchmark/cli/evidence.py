@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from benchmark.cli import options
 from benchmark.cli.options import split
@@ -142,6 +142,40 @@ def lengths(
         _write(shown, out)
         with plain_io_errors(out):
             for path in plot_lengths(found, out):
+                echo(path, err=True)
+
+
+@app.command(
+    rich_help_panel=options.LOOK_UP,
+    epilog="Examples: `bench factors results/studies/pays` · "
+    "`bench factors results/studies/pays --out factors`",
+)
+def factors(
+    study: Annotated[Path, Argument(help="Folder of a study, with study.yaml and records.")],
+    form: options.Form = "terminal",
+    out: Annotated[
+        Path | None, Option("--out", help="Also write plots and CSV into a folder.")
+    ] = None,
+) -> None:  # fmt: skip
+    """Say which settings decide what a method keeps of the upgrade."""
+    from benchmark.studies.factors import tables
+    from benchmark.studies.factors.design import read_study
+    from benchmark.studies.factors.model import fit
+
+    asked, stored = read_study(study), selected([study], "", "", "", "")
+    found = [fit(asked, [one.record for one in stored], metric) for metric in asked.metrics]
+    shown = tables.tables(asked, found)
+    if out is not None:
+        _require_apart(shown, out, [one.path for one in stored])
+    for each in found:
+        echo(tables.summary(each), err=form != "terminal")
+    print_tables(shown, form)
+    if out is not None:
+        from benchmark.studies.factors.plot import plot_factors
+
+        _write(shown, out)
+        with plain_io_errors(out):
+            for path in plot_factors(asked, found, out):
                 echo(path, err=True)
 
 

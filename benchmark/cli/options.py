@@ -11,6 +11,7 @@ VECTORS = "Your own vectors"
 LOOK_UP = "Look up"
 ADD = "Add a method"
 MAINTAIN = "Maintain"
+PANELS = (MEASURE, VECTORS, ADD, LOOK_UP, MAINTAIN)
 
 Form = Annotated[
     Literal["terminal", "csv", "markdown", "latex"],

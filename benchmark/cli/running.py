@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rich import progress
@@ -22,6 +24,7 @@ from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.requests import Request
 from benchmark.harness.store import Store
 from benchmark.metrics.intervals import LEAST_GROUPS
+from benchmark.report.costs import hours_words
 
 if TYPE_CHECKING:
     from benchmark.records.record import Record
@@ -39,6 +42,8 @@ class Progress(Reporter):
             console=self.console, transient=True, disable=not self.console.is_terminal,
         )  # fmt: skip
         self.places: dict[str, tuple[str, progress.TaskID]] = {}
+        self.left: Counter[str] = Counter()  # stages by kind, where no record tells their time
+        self.took: dict[str, list[float]] = {}
 
     def __enter__(self) -> Progress:
         return self
@@ -61,7 +66,10 @@ class Progress(Reporter):
     def planned(self, stages: Sequence[Stage], track: str) -> None:
         """Show how many stages follow and, if known, how long they take."""
         if n := len(stages):
-            self._print(f"[{0:>{len(str(n))}}/{n}] stages to do{time_words(stages, track)}")
+            words = time_words(stages, track)
+            self.left = Counter() if words else Counter(stage.kind for stage in stages)
+            later = "" if words else f"{_unknown(track)}; the first of each kind will"
+            self._print(f"[{0:>{len(str(n))}}/{n}] stages to do{words}{later}")
 
     def start(self, stage: Stage, number: int, total: int) -> Callable[[float], None]:
         """Show that a stage begins."""
@@ -76,6 +84,17 @@ class Progress(Reporter):
         place, task = self.places[stage.name]
         self.bar.remove_task(task)
         self._print(f"{f'{place} {stage.words}':<64} {seconds:6.1f} s")
+        self._tell_left(place, stage.kind, seconds)
+
+    def _tell_left(self, place: str, kind: str, seconds: float) -> None:
+        """Show once how long the rest takes, as soon as one of each kind of stage has ended."""
+        self.left[kind] -= 1
+        self.took.setdefault(kind, []).append(seconds)
+        rest = +self.left
+        if rest and rest.keys() <= self.took.keys():
+            hours = sum(n * fmean(self.took[of]) for of, n in rest.items()) / 3600
+            self._print(f"{place} left: {hours_words(hours)}, as long as these took")
+            self.left.clear()
 
     def _print(self, line: str) -> None:
         self.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
@@ -119,12 +138,16 @@ def _print_plan(
         echo(f"record  {label}, seed {seed}: {path}{' (exists)' if path.exists() else ''}")
     n = len(plan.stages)
     todo = [stage for stage in plan.stages if not (has_data and store.has(stage.name))]
-    echo(f"{n} stages, {stored} stored, {n - stored} to do{time_words(todo, track.id)}")
+    words = time_words(todo, track.id) or (_unknown(track.id) if todo else "")
+    echo(f"{n} stages, {stored} stored, {n - stored} to do{words}")
+
+
+def _unknown(track: str) -> str:
+    return f"; no record of {track} says how long"
 
 
 def time_words(stages: Sequence[Stage], track: str) -> str:
     """Time of some stages by committed records, behind a comma; empty where they say nothing."""
-    from benchmark.report.costs import hours_words
     from benchmark.report.run_times import stage_seconds
 
     known = [stage_seconds(track, stage.title) for stage in stages if stage.kind != TAKE]

@@ -7,8 +7,9 @@ number: here lists add up, and anything else is refused.
 import math
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
+from benchmark.cli.options import PANELS
 from benchmark.errors import BenchError
 
 LISTS = frozenset({
@@ -16,6 +17,18 @@ LISTS = frozenset({
     "maps", "pairs", "corpora",
 })  # fmt: skip
 """Parameters of verbs whose values are words between commas."""
+
+
+class Verbs(TyperGroup):
+    """The verbs of ``bench``, in the order of their groups."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Names: those that measure first, those that maintain last."""
+        panels = {
+            name: PANELS.index(getattr(of, "rich_help_panel", ""))
+            for name, of in self.commands.items()
+        }
+        return sorted(panels, key=panels.__getitem__)
 
 
 class Command(TyperCommand):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from benchmark.config.embedders import Modality
 from benchmark.config.reading import STRICT
 
 FIDELITIES = {
@@ -185,6 +186,7 @@ class DatasetDeclaration(ABC):
             ``groups``, ``texts``.
         evaluation_sets: Its evaluation sets by name.
         more: What a user may do about columns that it has not, in words; empty: nothing.
+        modality: Its items: images, or texts, which stand as their bytes in place of pixels.
         pictures: Whether its licence lets small pictures of its items be passed on.
         needs_root: Whether it is read from a folder.
         origin: Where its files come from; ``None`` where it is drawn, or the user's own.
@@ -194,6 +196,7 @@ class DatasetDeclaration(ABC):
     columns: ClassVar[frozenset[str]] = frozenset()
     evaluation_sets: ClassVar[Mapping[str, EvaluationSet]] = {"test": EvaluationSet()}
     more: ClassVar[str] = ""
+    modality: ClassVar[Modality] = "image"
     pictures: ClassVar[bool] = False
     needs_root: ClassVar[bool] = False
     origin: ClassVar[Origin | None] = None

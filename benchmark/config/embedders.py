@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 import protocols
 from benchmark.config.files import default_store, sha256_of
@@ -22,6 +22,8 @@ FOLDER = Path(protocols.__file__).parent / "embedders"
 EXTRA = "embedders"
 """The extra of our own package that has what runs them."""
 Modality = Literal["text", "image"]
+_RUN = ("runner", "files", "dim", "pooling", "output", "architecture", "size", "normalised",
+        "query_prefix", "passage_prefix", "longest")  # fmt: skip
 
 
 class PackedFile(Model):
@@ -88,6 +90,14 @@ class Embedder(Model):
     def order(self) -> tuple[str, int, int]:
         """Older before newer, then smaller before larger."""
         return self.vintage, self.parameters, self.dim
+
+    @property
+    def run(self) -> dict[str, JsonValue]:
+        """All that determines vectors, wherever the files lie."""
+        facts = self.model_dump(mode="json", include=set(_RUN))
+        for file in facts["files"].values():
+            del file["at"]
+        return facts
 
     @property
     def packages(self) -> list[str]:

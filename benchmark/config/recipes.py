@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from benchmark.config import registry
 from benchmark.config.checks import holds
+from benchmark.config.embedders import load_embedder
 from benchmark.config.entry_points import package_of
 from benchmark.config.files import digest
 from benchmark.config.reading import Model, build
@@ -17,7 +18,8 @@ from benchmark.errors import BenchError
 
 BACKBONES = (
     "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], iresnet-18, -34, -50, -100 or -200, "
-    "vit-t, -s or -b, timm:<name>, open_clip:<name>, torchvision:alexnet or one of another package"
+    "vit-t, -s or -b, timm:<name>, open_clip:<name>, torchvision:alexnet, text:<embedder> or one "
+    "of another package"
 )
 OWN_BACKBONE = re.compile(
     r"(?:(convnet|plain|mobilenet|vit)-([1-9]\d{0,3})(?:x([1-9]\d{0,2}))?)"
@@ -28,7 +30,10 @@ size of a transformer for faces."""
 # timm's own names are checked when timm is loaded, which takes seconds.
 _BACKBONE = re.compile(
     f"{OWN_BACKBONE.pattern}|(?:timm|open_clip):[\\w.-]{{1,100}}|torchvision:alexnet"
+    "|text:[a-z0-9][a-z0-9.-]{0,63}"
 )
+OF_TEXTS = "text:"
+"""Before the name of an embedder that is the frozen backbone of texts."""
 _TAG = r"[a-zA-Z0-9][\w-]{0,99}"
 PACKAGED = "package:"
 """Before the name of an embedder, whose installed package has the weights."""
@@ -72,8 +77,9 @@ class ModelSpec(Model):
     """An embedding model and its classifier."""
 
     backbone: Annotated[str, holds(_is_backbone, BACKBONES)]
-    """A name of ``benchmark.models.backbones``, ``timm:<name>``, ``torchvision:alexnet``, or a name
-    that another package adds."""
+    """A name of ``benchmark.models.backbones``, ``timm:<name>``, ``torchvision:alexnet``; of texts
+    ``text:<embedder>``, always frozen, with the weights of an installed package; or a name that
+    another package adds."""
     dim: int = Field(ge=1, le=2**16)
     """Embedding dimension."""
     weights: Annotated[
@@ -129,6 +135,11 @@ class ModelSpec(Model):
         return bool(_TRANSFORMER.match(self.backbone))
 
     @property
+    def embedder(self) -> str:
+        """The embedder that is a backbone of texts; empty where images are embedded."""
+        return self.backbone.removeprefix(OF_TEXTS) if self.backbone.startswith(OF_TEXTS) else ""
+
+    @property
     def known_weights(self) -> str | None:
         """The weights by what they hold, ``sha256:...``, wherever they lie; else as they are."""
         if self.weights is not None and self.weights_sha256 and is_here(self.weights):
@@ -142,6 +153,8 @@ class ModelSpec(Model):
         part: dict[str, JsonValue] = {
             "backbone": name, "weights": self.known_weights, "input_size": self.input_size
         }  # fmt: skip
+        if self.embedder:
+            return part | {"run": digest(load_embedder(self.embedder).run)}
         added = registry.backbones().get(name)
         return part if added is None else part | {"package": package_of(added)}
 
@@ -155,6 +168,9 @@ class ModelSpec(Model):
     def _a_tag_names_weights(cls, values: Any) -> Any:
         """Take ``timm:resnet18.tv_in1k`` as timm does: weights ``tv_in1k`` of ``resnet18``."""
         name = values.get("backbone") if isinstance(values, Mapping) else None
+        if isinstance(name, str) and name.startswith(OF_TEXTS):  # always frozen, with its weights
+            weights = values.get("weights") or PACKAGED + name.removeprefix(OF_TEXTS)
+            return {**values, "weights": weights, "frozen": True}
         if not isinstance(name, str) or not name.startswith("timm:") or "." not in name:
             return values
         backbone, _, tag = name.partition(".")

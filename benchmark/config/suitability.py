@@ -3,6 +3,7 @@
 from benchmark.config import registry
 from benchmark.config.data_roots import Root, root_of
 from benchmark.config.declarations import Offer
+from benchmark.config.embedders import Modality
 from benchmark.config.generations import overlap
 from benchmark.config.setup import Setup
 from benchmark.config.split_sizes import boundary, declared_sizes, lack, none_of
@@ -24,6 +25,25 @@ def check(setup: Setup, data_root: Root = None) -> None:
     _check_sizes(setup, offer, file)
     _check_epochs(setup, file)
     _check_frozen(setup, file)
+    _check_modality(setup, dataset.modality)
+
+
+def _check_modality(setup: Setup, modality: Modality) -> None:
+    """Texts need backbones of texts, and images others; of a text there is one view."""
+    for generation, model in zip(setup.protocol.generations, setup.models, strict=True):
+        if bool(model.embedder) != (modality == "text"):
+            wanted = "text:<embedder>" if modality == "text" else "one of images"
+            raise UnsuitedError(
+                f"{setup.track.id}.yaml: backbone of generation '{generation.name}': expected "
+                f"{wanted}, as dataset {setup.track.dataset} has {modality}s, got "
+                f"'{model.backbone}'"
+            )
+    views = setup.track.recipe.stored_views
+    if modality == "text" and views > 1:
+        raise UnsuitedError(
+            f"{setup.track.id}.yaml: stored_views: expected 1, as dataset {setup.track.dataset} "
+            f"has texts, got {views}"
+        )
 
 
 def _check_frozen(setup: Setup, file: str) -> None:

@@ -62,7 +62,7 @@ class Track(TrackRules):
     needs_root: bool = False
     """Need of ``--data-root``."""
     note: Text = ""
-    kind: Literal["photographs", "drawings", "rendered", "own", ""] = ""
+    kind: Literal["photographs", "texts", "drawings", "rendered", "own", ""] = ""
     """Kind of its pictures, which every page says; ``own`` are those of whoever runs it."""
     subject: Text = ""
     """The pictures in plain words, as a scenario is on them: ``rendered characters``."""

@@ -10,20 +10,18 @@ import tarfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import Download, EvaluationSet, Offer, Origin
 from benchmark.config.files import digest, read_bytes
-from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import readable
 from benchmark.data.readers import FileDatasetReader
-from benchmark.data.splits import seeded_order
+from benchmark.data.splits import HeldOut, divided_classes
 from benchmark.errors import BenchError
 
 FOLDER, ARCHIVE = "cifar-100-binary", "cifar-100-binary.tar.gz"
@@ -37,7 +35,6 @@ _MOST_NAMES = 2**16  # bytes; a label is a byte, so there are at most 256 names
 _MOST_MEMBERS = 1000
 _Part = tuple[Pixels, Ints, Ints]
 """Images, fine and coarse labels."""
-HeldOut = Annotated[float, Field(ge=0, le=0.8)]
 
 
 @dataclass(frozen=True)
@@ -118,12 +115,10 @@ class Cifar100(FileDatasetReader):
 
         Classes keep their order but for those held out, which come last.
         """
-        order = seeded_order(names, self.seed)
-        if self.tuning:  # nothing that is evaluated otherwise may be looked at
-            order = order[: self._n_kept(len(order))]
+        kept, held = divided_classes(names, self.seed, self.held_out, self.tuning)
+        if self.tuning:
             train, test = _divided(*train)
-        kept, held = np.split(order, [self._n_kept(len(order))])
-        classes = np.concatenate([np.sort(kept), np.sort(held)])
+        classes = np.concatenate([kept, held])
         evaluated = {"seen": _of_classes(test, classes, 0, len(kept))}
         evaluated["test"] = evaluated["seen"]
         if len(held):
@@ -132,9 +127,6 @@ class Cifar100(FileDatasetReader):
             evaluated["test"] = images, fine, coarse
         train = _of_classes(train, classes, 0, len(kept))
         return tuple(names[c] for c in classes), train, evaluated
-
-    def _n_kept(self, n: int) -> int:
-        return boundary(1.0 - self.held_out, n)
 
 
 def _place(root: Path) -> Path:

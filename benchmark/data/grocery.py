@@ -13,21 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet, Offer, Origin
 from benchmark.config.files import file_size, read_bytes
-from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Files, readable
 from benchmark.data.images import MOST_BYTES, Share, Side, View, decode_view, images_of
 from benchmark.data.readers import FileDatasetReader
-from benchmark.data.splits import seeded_order
+from benchmark.data.splits import HeldOut, divided_classes
 from benchmark.errors import BenchError
 
 ARCHIVE, TABLE = "grocery.zip", "classes.csv"
@@ -40,7 +38,6 @@ _COLUMNS = (
     "Coarse Class Name (str)",
     "Product Description Path (str)",
 )
-HeldOut = Annotated[float, Field(ge=0, le=0.8)]
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ class Grocery(FileDatasetReader):
             raise BenchError(f"{root}: expected classes below {len(names)}, got {labels.max()}")
         images = self._images(root, [name for part in parts for name, _ in part])
         part = np.repeat(np.arange(len(PARTS)), [len(each) for each in parts])
-        kept, held = self._divided(names)
+        kept, held = divided_classes(names, self.seed, self.held_out, self.tuning)
         train, gallery, query = self._roles(part)
         # Classes keep their order but for those held out, which come last.
         order = np.concatenate([kept, held, np.setdiff1d(np.arange(len(names)), [*kept, *held])])
@@ -141,17 +138,6 @@ class Grocery(FileDatasetReader):
             self.name, train_set, evaluations, tuple(names[c] for c in order),
             class_groups=tuple(found[c].kind for c in order),
         )  # fmt: skip
-
-    def _divided(self, names: Sequence[str]) -> tuple[Ints, Ints]:
-        """Classes that train, and those held out; in their own order."""
-        order = seeded_order(names, self.seed)
-        if self.tuning:  # nothing that is evaluated otherwise may be looked at
-            order = order[: self._n_kept(len(order))]
-        kept, held = np.split(order, [self._n_kept(len(order))])
-        return np.sort(kept), np.sort(held)
-
-    def _n_kept(self, n: int) -> int:
-        return boundary(1.0 - self.held_out, n)
 
     def _roles(self, part: Ints) -> tuple[Any, Any, Any]:
         """Masks of what trains, of the gallery and of the queries."""

@@ -3,10 +3,11 @@
 import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from benchmark.config import registry
 from benchmark.config.split_sizes import boundary
@@ -14,6 +15,8 @@ from benchmark.data.base import Evaluation, Ints
 from benchmark.errors import BenchError
 
 Order = Literal["seeded", "dataset"]
+HeldOut = Annotated[float, Field(ge=0, le=0.8)]
+"""Share of the classes that nobody trains on."""
 Interval = tuple[float, float]
 
 
@@ -29,6 +32,27 @@ def seeded_order(names: Sequence[str], seed: int) -> Ints:
     """
     keys = [hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest() for name in names]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+def divided_classes(
+    names: Sequence[str], seed: int, held_out: float, tuning: bool
+) -> tuple[Ints, Ints]:  # fmt: skip
+    """Classes that train, and the share of them that is held out; each in its own order.
+
+    For ``tuning`` the classes held out are not there, and of those left as large a share is held
+    out, so that nothing evaluated otherwise is looked at.
+    """
+    order = seeded_order(names, seed)
+    if tuning:
+        order = order[: boundary(1.0 - held_out, len(order))]
+    kept, held = np.split(order, [boundary(1.0 - held_out, len(order))])
+    return np.sort(kept), np.sort(held)
+
+
+def in_folds(labels: Ints, n: int, seed: int) -> Ints:
+    """Fold of each item among ``n``, ``[k]``; those of a class spread evenly."""
+    _, label, count = np.unique(labels, return_inverse=True, return_counts=True)
+    return _place_in_class(label, count, seed) % n
 
 
 def two_thirds(n: int) -> int:

@@ -36,7 +36,8 @@ State = Literal[
 a commit with changes, or of none; of another precision; of another number of threads; of an old
 model that ``independent`` or most others of the unit do not have."""
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
-Setting = bool | int | float | str
+Plain = bool | int | float | str
+Setting = Plain | Annotated[tuple[Plain, ...], Field(strict=False)]
 
 
 class Board(Model):

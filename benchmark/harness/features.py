@@ -1,4 +1,4 @@
-"""The stage ``features``: images by a frozen backbone, each different image once."""
+"""The stage ``features``: images or texts by a frozen backbone, each different one once."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,22 +8,23 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
+from benchmark.config.embedders import load_embedder
 from benchmark.config.reading import build
 from benchmark.config.recipes import Augment, ModelSpec
 from benchmark.config.seeds import generator
 from benchmark.data.base import Dataset, Images, Ints
 from benchmark.data.features import Block, Features, StoredViews
 from benchmark.data.serialization import read_dataset
+from benchmark.data.texts import from_bytes
 from benchmark.harness.artifacts import FROZEN, Inputs
 from benchmark.harness.cost import multiply_adds
 from benchmark.models.backbones import to_unit
+from benchmark.models.embedder_runners import TextEmbedder
 from benchmark.training.augment import augment
 from benchmark.training.embedding import frozen_backbone
 
 ARRAY, ROWS, TRAIN = "features.npy", "rows.npz", "train"
-_BATCH = 32
 
 
 def compute_features(
@@ -45,24 +46,19 @@ def compute_features(
         Key and width of the features, and what an image costs.
     """
     parts = {TRAIN: dataset.train.images}
-    changes, rng = Augment(), generator(0, "stored view", params.get("view", 0))
-    if "view" in params:
-        changes = build(Augment, params["augment"], "stage: augment")
-    else:
+    if "view" not in params:
         parts |= {name: items.images for name, items in dataset.evaluations.items()}
-    _, channels, side, _ = dataset.train.images.shape
-    network = frozen_backbone(spec, channels, side).to(device)
+    backbone = (_Texts if spec.embedder else _Pictures)(spec, dataset, params, device)
     found, rows = list[np.ndarray](), {name: np.empty(0, np.int64) for name in parts}
     places: dict[bytes, int] = {}
     total, done = sum(images.shape[0] for images in parts.values()), 0
-    for name, pixels in _batches(parts):
+    for name, pixels in _batches(parts, backbone.batch):
         keys = [hashlib.blake2b(image.tobytes(), digest_size=16).digest() for image in pixels]
-        new = [k for k, key in enumerate(keys) if key not in places and key not in keys[:k]]
+        first = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
+        new = sorted(k for key, k in first.items() if key not in places)
         places |= {keys[k]: len(places) + i for i, k in enumerate(new)}
         if new:
-            batch = to_unit(torch.from_numpy(pixels[new]))
-            seen = augment(batch, changes, rng) if "view" in params else batch
-            found.append(_embedded(network, seen.to(device)).astype(params["precision"]))
+            found.append(backbone(pixels[new]).astype(params["precision"]))
         rows[name] = np.concatenate([rows[name], [places[key] for key in keys]])
         done += len(keys)
         within(done / total)
@@ -70,25 +66,71 @@ def compute_features(
     np.save(out / ARRAY, features)
     arrays: dict[str, Any] = {f"of-{name}": places for name, places in rows.items()}
     np.savez(out / ROWS, key=spec.features_key, **arrays)
-    work, _ = multiply_adds(network.cpu(), torch.zeros(1, channels, side, side))
     return {
         "key": spec.features_key, "dim": int(features.shape[1]), "n": len(features),
-        "backbone_parameters": sum(p.numel() for p in network.parameters()),
-        "backbone_multiply_adds": work,
+        "backbone_parameters": backbone.parameters,
+        "backbone_multiply_adds": backbone.multiply_adds,
     }  # fmt: skip
 
 
-def _batches(parts: Mapping[str, Images]) -> Iterator[tuple[str, np.ndarray]]:
+class _Pictures:
+    """A frozen backbone of images: called with pixels ``[n, c, h, w]``."""
+
+    batch = 32
+
+    def __init__(
+        self, spec: ModelSpec, dataset: Dataset, params: Mapping[str, Any], device: torch.device
+    ) -> None:  # fmt: skip
+        _, self.channels, self.side, _ = dataset.train.images.shape
+        self.network = frozen_backbone(spec, self.channels, self.side).to(device)
+        self.device, self.view = device, params.get("view", 0)
+        self.rng = generator(0, "stored view", self.view)
+        self.changes = build(Augment, params.get("augment", {}), "stage: augment")
+
+    @torch.inference_mode()
+    def __call__(self, pixels: np.ndarray) -> np.ndarray:
+        images = to_unit(torch.from_numpy(pixels))
+        if self.view:
+            images = augment(images, self.changes, self.rng)
+        images = images.to(self.device).contiguous(memory_format=torch.channels_last)
+        made: np.ndarray = self.network(images).cpu().numpy()
+        return made
+
+    @property
+    def parameters(self) -> int:
+        return sum(p.numel() for p in self.network.parameters())
+
+    @property
+    def multiply_adds(self) -> int:
+        one = torch.zeros(1, self.channels, self.side, self.side)
+        return multiply_adds(self.network.cpu(), one)[0]
+
+
+class _Texts:
+    """An embedder of texts, on the processor: called with their bytes ``[n, 1, 1, l]``."""
+
+    batch = 4096
+
+    def __init__(self, spec: ModelSpec, *_: Any) -> None:
+        self.network = TextEmbedder(load_embedder(spec.embedder))
+
+    def __call__(self, pixels: np.ndarray) -> np.ndarray:
+        return self.network(from_bytes(pixels), queries=False)
+
+    @property
+    def parameters(self) -> int:
+        return self.network.embedder.parameters
+
+    @property
+    def multiply_adds(self) -> int:
+        return self.network.multiply_adds
+
+
+def _batches(parts: Mapping[str, Images], size: int) -> Iterator[tuple[str, np.ndarray]]:
     """Images of each part, some at a time."""
     for name, images in parts.items():
-        for rows in torch.split(torch.arange(images.shape[0]), _BATCH):
+        for rows in torch.split(torch.arange(images.shape[0]), size):
             yield name, np.asarray(images[rows.numpy()])
-
-
-@torch.inference_mode()
-def _embedded(network: nn.Module, images: torch.Tensor) -> np.ndarray:
-    made: np.ndarray = network(images.contiguous(memory_format=torch.channels_last)).cpu().numpy()
-    return made
 
 
 def seen_dataset(inputs: Inputs) -> Dataset:

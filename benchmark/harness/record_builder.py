@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -29,6 +30,7 @@ from benchmark.records.verdicts import verdicts
 
 Metas = Mapping[str, Any]
 """Facts and times of each stage, by the stage's name."""
+_MOST_POINTS = 200
 
 
 def make_record(setup: Setup, result: Result, store: Store) -> Record:
@@ -60,7 +62,10 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
         "models": dict(zip(names, _models(setup, result, metas), strict=True)),
         "recipe": setup.track.recipe,
         "curves": {
-            metas[s.name]["title"]: metas[s.name]["facts"].get("curves", {})
+            metas[s.name]["title"]: {
+                name: shortened(curve)
+                for name, curve in metas[s.name]["facts"].get("curves", {}).items()
+            }
             for s in result.stages
             if s.kind in ("train", TAKE, "update", "side", "first")
         },
@@ -89,6 +94,28 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
         "queries": evaluation and metas[evaluation.name]["files"][DETAILS]["digest"],
     }  # fmt: skip
     return build(Record, values, "record")
+
+
+def shortened(curve: Mapping[str, Any]) -> dict[str, Any]:
+    """A training curve of at most 200 points: of longer ones means of epochs in a row.
+
+    Example:
+        >>> curve = {"loss": [2.0] * 300 + [1.0] * 300, "lr": [], "steps_an_epoch": 4}
+        >>> shortened(curve)["loss"][99:101], shortened(curve)["steps_an_epoch"]
+        ([2.0, 1.0], 12)
+    """
+    group = -(-len(curve["loss"]) // _MOST_POINTS)
+    if group <= 1:
+        return dict(curve)
+
+    def means(values: list[float | None]) -> list[float | None]:
+        rows = (values[i : i + group] for i in range(0, len(values), group))
+        return [None if None in row else fmean(v for v in row if v is not None) for row in rows]
+
+    return {
+        name: means(value) if isinstance(value, list) else value * group
+        for name, value in curve.items()
+    }
 
 
 def _output(store: Store, evaluation: Stage, name: str) -> Any:

@@ -95,7 +95,7 @@ def data(params: Params, _: Inputs, context: Context) -> Facts:
 def features(params: Params, inputs: Inputs, context: Context) -> Facts:
     """Embed every image by a frozen backbone, once for all that is trained on it."""
     dataset = read_dataset(inputs["data"])
-    part = {key: value for key, value in params["spec"].items() if key != "package"}
+    part = {k: value for k, value in params["spec"].items() if k not in ("package", "run")}
     spec = _spec({"spec": part | {"dim": 1, "frozen": True}}, context.local)
     device = torch_device(context.device)
     return compute_features(spec, dataset, params, context.out, device, context.within)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmark.config import registry
+from benchmark.config.embedders import load_embedder
 from benchmark.config.recipes import BACKBONES, OWN_BACKBONE, PACKAGED, ModelSpec, is_weights_file
 from benchmark.errors import BenchError
 from benchmark.models.face_vit import SIZES, face_vit_end, face_vit_trunk
@@ -156,6 +157,10 @@ def check_backbone(name: str) -> None:
         from benchmark.models.clip import check_clip
 
         check_clip(model)
+        return
+    if library == "text":
+        if load_embedder(model).modality != "text":
+            raise BenchError(f"backbone '{name}': expected an embedder of texts")
         return
     if library != "timm":
         raise BenchError(f"unknown backbone '{name}'; expected {BACKBONES}")

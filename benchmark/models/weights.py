@@ -51,7 +51,7 @@ def weights_file(spec: ModelSpec) -> Path:
 def _packaged(spec: ModelSpec) -> Path:
     """A file of an installed package, checked."""
     embedder = load_embedder(str(spec.weights).removeprefix(PACKAGED))
-    if f"timm:{embedder.architecture}" != spec.backbone:
+    if spec.backbone not in (f"timm:{embedder.architecture}", f"text:{embedder.id}"):
         raise BenchError(f"weights: {spec.weights}: expected one of {spec.backbone}, got others")
     return embedder.paths()["weights"]
 

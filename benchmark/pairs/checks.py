@@ -87,7 +87,7 @@ def _classification(
 ) -> float:  # fmt: skip
     from sklearn.linear_model import LogisticRegression
 
-    from benchmark.pairs.runners import embed_texts
+    from benchmark.models.embedder_runners import embed_texts
 
     (texts, labels), (asked, true) = labelled_texts(source, data)
     rng = np.random.default_rng(0)

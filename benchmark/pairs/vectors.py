@@ -13,9 +13,6 @@ from benchmark.pairs.corpora import Corpus
 from benchmark.ranking.arrays import Floats
 
 Tell = Callable[[str], None]
-_RUN = ("runner", "files", "dim", "pooling", "output", "architecture", "size", "normalised",
-        "query_prefix", "passage_prefix", "longest")  # fmt: skip
-"""All that determines vectors."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +32,7 @@ class Vectors:
 
 def place_of(embedder: Embedder, corpus: Corpus) -> Path:
     """The file that holds them."""
-    facts = embedder.model_dump(mode="json", include=set(_RUN))
-    for file in facts["files"].values():
-        del file["at"]
-    return default_store() / "vectors" / f"{digest([facts, corpus.digest])}.npz"
+    return default_store() / "vectors" / f"{digest([embedder.run, corpus.digest])}.npz"
 
 
 def embedded(embedder: Embedder, corpus: Corpus, tell: Tell = lambda words: None) -> Vectors:
@@ -66,7 +60,7 @@ def embedded(embedder: Embedder, corpus: Corpus, tell: Tell = lambda words: None
 def _embed(embedder: Embedder, corpus: Corpus, tell: Tell) -> Vectors:
     import time
 
-    from benchmark.pairs.runners import embed_images, embed_texts
+    from benchmark.models.embedder_runners import embed_images, embed_texts
 
     def said(done: int, n: int) -> None:
         tell(f"{embedder.id} embeds {corpus.source.id}: {done:,} of {n:,}")

@@ -112,7 +112,7 @@ class DatasetFacts(Model):
 
 
 class KeptCurve(Model):
-    """Training loss and learning rate, one number an epoch."""
+    """Training loss and learning rate, one number an epoch, or the mean of some in a row."""
 
     loss: tuple[float | None, ...]
     """Null where a training diverged."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
 from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import OrderCurves, Record
@@ -19,9 +18,9 @@ from benchmark.report.outcome import raw_is_best
 from benchmark.report.ranks import LEAST_MODELS, RankPlace, Values, places
 from benchmark.report.scores import mean_score
 from benchmark.report.tables import sequence
+from benchmark.report.tables.backfilling import order
 
 Kind = Literal["area", "chain", "cross"]
-OWN_ORDER, NO_ORDER = "priority", "random"
 PARTS = {
     "share": "upgrade kept", "value": "score", "worst": "worst point",
     "above": "above old/old from", "average": "average compatibility",
@@ -88,20 +87,6 @@ def criterion(records: Sequence[Record], metric: str) -> RankCriterion:
     if any(metric in curves.area for record in records for curves in record.orders.values()):
         return RankCriterion("area", metric, case)
     return RankCriterion("chain" if len(records[0].models) > 2 else "cross", metric, case)
-
-
-def order(record: Record) -> OrderCurves | None:
-    """The curves of the order that a method brings; of one without, in random order."""
-    for name in (OWN_ORDER, NO_ORDER):
-        if name in record.orders:
-            return record.orders[name]
-    return next((each for name, each in record.orders.items() if not is_oracle(name)), None)
-
-
-def order_name(record: Record) -> str:
-    """Name of the order of :func:`order`."""
-    curves = order(record)
-    return next((name for name, each in record.orders.items() if each is curves), "")
 
 
 def ends_of(record: Record, metric: str) -> tuple[float, float] | None:
@@ -283,7 +268,7 @@ def keeps(effect: Effect) -> str:
     """
     score = effect.share
     if score.value is None:
-        return "keeps what cannot be told: the new model alone is hardly better"
+        return "keeps a share that cannot be told"
     few = "" if effect.enough else f" ({models_words(effect.models)})"
     if score.value >= 0:
         return f"keeps {percent(score)} of the upgrade{few}"

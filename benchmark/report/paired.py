@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from benchmark.config import registry
-from benchmark.errors import BenchError, unknown
+from benchmark.errors import BenchError, PassedOverWarning, unknown
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import Spread, drawn_spread, mean_difference, mean_spread
 from benchmark.metrics.statistics import holm
@@ -75,7 +76,7 @@ def compare(
     Raises:
         BenchError: If there is nothing to compare, or the queries are not the same.
     """
-    groups = [_grouped(side) for side in (left, right)]
+    groups = [_grouped(_applicable(side)) for side in (left, right)]
     differences = []
     for setting, by_seed in groups[0].items():
         seeds = sorted(by_seed.keys() & groups[1].get(setting, {}).keys())
@@ -94,14 +95,20 @@ def compare(
     return [d if d.p_value is None else replace(d, adjusted=next(adjusted)) for d in differences]
 
 
+def _applicable(side: Sequence[StoredRecord]) -> list[StoredRecord]:
+    """Records that have scores; where a method is not applicable, that is told by a warning."""
+    for r in (stored.record for stored in side if stored.record.status != "done"):
+        words = f"passed over {r.method} on {r.protocol}: not applicable: {r.reason}"
+        warnings.warn(PassedOverWarning(words), stacklevel=3)
+    return [stored for stored in side if stored.record.status == "done"]
+
+
 def _grouped(side: Sequence[StoredRecord]) -> dict[tuple[Any, ...], dict[int, StoredRecord]]:
     """Seed -> record, for each setting whose scores may be compared."""
     groups: dict[tuple[Any, ...], dict[int, StoredRecord]] = {}
     methods = {*registry.method_files(), *(s.record.method.partition(":")[0] for s in side)}
     for stored in sorted(side, key=lambda s: str(s.path)):
         r = stored.record
-        if r.status != "done":
-            raise BenchError(f"compare: {r.method} on {r.protocol}: not applicable: {r.reason}")
         # Parameters of methods may differ: they are what is compared.
         changed = {k: v for k, v in r.changed.items() if re.split("[.:]", k)[0] not in methods}
         setting = (

@@ -13,12 +13,14 @@ from benchmark.report import notes
 Classes = Literal["seen", "unseen", "both", ""]
 ScenarioGroup = Literal["one update", "backfilling", "a chain of updates", "templates and cameras"]
 KINDS = {
-    "photographs": "photographs", "drawings": "drawings", "rendered": "rendered pictures",
+    "photographs": "photographs", "texts": "texts", "drawings": "drawings",
+    "rendered": "rendered pictures",
     "own": "pictures of whoever ran it", "": "pictures of an unknown kind",
 }  # fmt: skip
 """Kind of a track -> words; what weighs most comes first."""
 SHORT_KINDS = {
-    "photographs": "photographs", "drawings": "drawings", "rendered": "characters",
+    "photographs": "photographs", "texts": "texts", "drawings": "drawings",
+    "rendered": "characters",
     "own": "your pictures", "": "other pictures",
 }  # fmt: skip
 """Kind of a track -> the fewest words."""

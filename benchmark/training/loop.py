@@ -4,6 +4,7 @@ import hashlib
 import io
 import logging
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 _DIGEST = hashlib.sha256().digest_size
 _TOLD = 100
 """Times that a callback hears of the progress within an epoch, about."""
+_SAVE_EVERY_S = 5.0
+"""Seconds between checkpoints, which would take most of the time of short epochs."""
 _LOOK_EVERY = 50
 """Steps between looks at the loss, for which a GPU waits and all devices meet."""
 
@@ -119,13 +122,14 @@ class Trainer:
         path = None if self.folder is None else self.folder / f"{name}.checkpoint.pt"
         if path is not None:
             _resume(checkpoint, path)
-        rank, world = fabric.global_rank, fabric.world_size
+        rank, world, saved = fabric.global_rank, fabric.world_size, time.monotonic()
         if hand > 1 and batch % (hand * world):
             raise BenchError(
                 f"recipe.batch_size: expected a multiple of {hand * world} ({hand} images a class "
                 f"on each of {world} devices), got {batch}"
             )
-        for epoch in range(len(curve.loss), math.ceil(budget.steps / an_epoch)):
+        n_epochs = math.ceil(budget.steps / an_epoch)
+        for epoch in range(len(curve.loss), n_epochs):
             steps = min(an_epoch, budget.steps - epoch * an_epoch)
             # Dropout and the like draw from the global generator.
             torch.manual_seed(derive(self.seed, name, "global", epoch))
@@ -151,8 +155,10 @@ class Trainer:
                     "lower recipe.lr or recipe.precision"
                 ) from None
             curve.loss.append(loss)
-            if rank == 0 and path is not None:
+            due = epoch + 1 == n_epochs or time.monotonic() - saved >= _SAVE_EVERY_S
+            if rank == 0 and path is not None and due:
                 _save(checkpoint, path)
+                saved = time.monotonic()
             self.progress(min(1.0, (epoch + 1) * an_epoch / budget.steps))
         system.eval()
         return curve

@@ -130,6 +130,7 @@
     const names = allowed.filter((row) => !row.hurts).map((row) => row.method);
     const some = names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} others` : names.join(", ");
     const why = [];
+    if (b.unknown) return `${ways || "Nothing that was measured keeps this index in use"}: ${b.unknown}.`;
     if (some) why.push(`the methods that are possible here (${some}) are no better than the old model`);
     if (best) why.push(`${best.method} ${best.keeps}, but ${refused(best, have)}`);
     if (!why.length) why.push("no measured method is better than the old model without hurting new/new");
@@ -168,9 +169,10 @@
       if (more !== best) line(list, "Keeps more", `${more.method} ${more.keeps}, but ${refused(more, have)}`);
     } else head.append(otherwise(b, allowed, have));
     const list = make("dl", out, undefined, "sentences others");
-    if (ticked("runs")) line(list, "Keep the old model", `0 % of the upgrade, ${b.metric} ${b.today}, no cost`);
+    const of = (share) => (!b.unknown ? `${share} of the upgrade, ` : "");
+    if (ticked("runs")) line(list, "Keep the old model", `${of("0 %")}${b.metric} ${b.today}, no cost`);
     if (ticked("sources") && ticked("rewrite")) {
-      line(list, "Embed everything again", `100 % of the upgrade, ${b.metric} ${b.alone}, after ${spent(amount("items") / amount("throughput") / 3600)}${ticked("runs") ? "; until then the old model" : "; until then nothing answers old vectors"}`);
+      line(list, "Embed everything again", `${of("100 %")}${b.metric} ${b.alone}, after ${spent(amount("items") / amount("throughput") / 3600)}${ticked("runs") ? "; until then the old model" : "; until then nothing answers old vectors"}`);
     }
     if (modeOf() === "vendor") {
       line(list, "Before the switch-off", "embed a sample of the items and of the queries with both models: maps are fitted on it, and bench upgrade judges by it");

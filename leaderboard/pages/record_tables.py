@@ -105,7 +105,7 @@ def _scores(records: Sequence[Record], keys: Iterable[str]) -> TextTable:
         cells += [_BLANK if a is None else TextCell(numbers.of_seeds(a)) for a in answers]
         label = TextCell(numbers.metric(key).label)
         lines.append([label, *cells, _cell(Estimate(verdict.gain))])
-    heads = [*cases, *(f"{name} bound" for name in bounds), *_VERDICTS]
+    heads = [*map(select.case_head, cases), *(f"{name} bound" for name in bounds), *_VERDICTS]
     title = "Means" if len(records) > 1 else "Every score"
     return simple_table(title, "", ("metric",), heads, lines)
 
@@ -146,13 +146,13 @@ def _backfilling(records: Sequence[Record]) -> Iterator[TextTable]:
 
 def _counts(record: Record) -> Iterator[TextTable]:
     if record.counts:
-        cases = record.counts.values()
+        cases, heads = record.counts.values(), [*map(select.case_head, record.counts)]
         lines = [
             [name.removeprefix("n_").replace("_", " ")]
             + [f"{counts[name]:,}" if name in counts else "" for counts in cases]
             for name in dict.fromkeys(name for counts in cases for name in counts)
         ]
-        yield simple_table("Counts", "", ("number of",), list(record.counts), lines)
+        yield simple_table("Counts", "", ("number of",), heads, lines)
 
 
 def _stages(record: Record) -> Iterator[TextTable]:

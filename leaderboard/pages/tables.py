@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import notes, numbers
 from benchmark.report.costs import cost_text, cost_words, hours_words, money_words
-from benchmark.report.effects import Effect, Standing, models_words, order_name, percent
+from benchmark.report.effects import Effect, Standing, models_words, percent
 from benchmark.report.ranks import LEAST_MODELS, RankPlace
 from benchmark.report.scenarios import scenario
 from benchmark.report.scores import MethodScores, mean_score
@@ -22,9 +21,9 @@ from benchmark.report.text_table import (
     TextRow,
     TextTable,
     score_cell,
-    simple_table,
 )
 from leaderboard.names import file_name, method_href
+from leaderboard.rank.answers import query_words
 from leaderboard.rank.boards import RankedBoard
 from leaderboard.read.methods import MethodInfo
 
@@ -245,7 +244,8 @@ def _cost_cells(board: RankedBoard, method: str) -> Iterator[TextCell]:
         hours = _ASSUMED.updating(costs, trains=trains, fitted=info.fitted)
         money = money_words(_ASSUMED.money(hours))
         words = f"{hours_words(hours)}, {money}" if hours else "nothing"
-        yield TextCell(words, sort=f"{hours:.6g}")
+        waiting = query_words(info, _ASSUMED).partition(",")[0]
+        yield TextCell(words, small=waiting, sort=f"{hours:.6g}")
     size = costs.get("bytes_before")
     yield (
         TextCell() if size is None else TextCell(cost_text("bytes_before", size), sort=f"{size:g}")
@@ -363,24 +363,9 @@ def _without_spread(table: TextTable) -> TextTable:
 
 
 def _parts(board: RankedBoard) -> TextTable:
-    """Each method in its own order when 10 to 75 % of the gallery are backfilled."""
-    names = {record.method: order_name(record) for record in board.records if record.orders}
-    unit = numbers.metric(board.metric).unit
+    """Each method when a part of the gallery is backfilled, in the order of the ranking."""
     place = {m: i for i, m in enumerate(board.standing.in_order)}
-    rows = [
-        row
-        for row in backfilling.order_scores(board.records)
-        if names.get(row.method) == row.order and not is_oracle(row.order)
-    ]
-    lines: list[list[str | TextCell]] = []
-    for row in sorted(rows, key=lambda row: (place.get(row.method, -1), row.method)):
-        cells = [score_cell(row.budgets.get((b, board.metric)), unit) for b in backfilling.BUDGETS]
-        lines.append([method_cell(row.method, "../"), row.order, *cells])
-    label = numbers.metric(board.metric).label
-    return simple_table(
-        f"{label} when a part of the gallery is backfilled, in the order that each method brings",
-        "parts",
-        ("method", "order"),
-        [f"{budget} %" for budget in backfilling.BUDGETS],
-        lines,
-    )
+    table = backfilling.part_table(board.records, board.metric)
+    names = [row.labels[0].text for row in table.rows]
+    order = sorted(range(len(names)), key=lambda i: (place.get(names[i], -1), names[i]))
+    return replace(table, rows=tuple(table.rows[i] for i in order))

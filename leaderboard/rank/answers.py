@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
-from benchmark.report import numbers
+from benchmark.report import numbers, select
 from benchmark.report.costs import bill_words, money_words
-from benchmark.report.effects import Effect, keeps, models_words, order_name
+from benchmark.report.effects import Effect, keeps, models_words
 from benchmark.report.ranks import apart
 from benchmark.report.scenarios import CLASSES
 from benchmark.report.tables import backfilling
@@ -191,9 +191,7 @@ def board_answer(board: RankedBoard) -> dict[str, Any]:
     fit, direct = candidates(board), direct_words(board)
     lines = []
     if not fit:
-        # One that is made to fit the first model, not the one before, may be: that is said below.
-        no = "Updated one after the other, no" if direct else "No"
-        lines.append(f"{no} method that was measured here is better than doing without any.")
+        lines += none_words(board, direct=bool(direct))
     else:
         best = fit[0]
         place = board.standing.place(best)
@@ -214,6 +212,50 @@ def board_answer(board: RankedBoard) -> dict[str, Any]:
             f"Hurts new/new: {', '.join(hurting[:6])}{' and others' if len(hurting) > 6 else ''}."
         )
     return {"method": fit[0] if fit else None, "lines": lines, "sure": board.enough}
+
+
+def none_words(board: RankedBoard, *, direct: bool) -> list[str]:
+    """That no method keeps a share; which ones are better than none all the same.
+
+    One that is made to fit the first model of a chain, ``direct``, is told elsewhere.
+    """
+    of = board.standing
+    above = [
+        m for m in of.in_order if board.info[m].ranked and m in of.effects and _gains(board, m)
+    ]
+    fine = [m for m in above if not of.effects[m].hurts]
+    if not fine:
+        no = "Updated one after the other, no" if direct else "No"
+        but = ", unless it hurts new/new" if above else ""
+        return [f"{no} method that was measured here is better than doing without any{but}."]
+    unit = numbers.metric(board.metric).unit
+    scores = [f"{m} {numbers.number(of.effects[m].value.value, unit)}" for m in fine]
+    today = numbers.number(board.bound("lower", board.metric), unit)
+    why = unknown_words(board)
+    unknown = [f"No share of the upgrade can be told: {why}."] if why else []
+    return [*unknown, f"Better than doing without any: {', '.join(scores)}; the old model {today}."]
+
+
+def _gains(board: RankedBoard, method: str) -> bool:
+    value = board.standing.effects[method].value.value
+    return value is not None and not board.standing.below(method)
+
+
+def unknown_words(board: RankedBoard) -> str:
+    """A reason that no method's share of the upgrade is known; empty where one is."""
+    if any(e.share.value is not None for e in board.standing.effects.values()):
+        return ""
+    if select.text_queries(board.records):
+        return "the new model alone was measured on other queries than the old one"
+    metric = numbers.metric(board.metric)
+    ends = [board.bound(kind, board.metric) for kind in ("lower", "upper")]
+    lower, upper = (numbers.number(end, metric.unit) for end in ends)
+    old, new = (end or 0.0 for end in ends)
+    better = new > old if board.standing.criterion.higher else new < old
+    return (
+        f"by {metric.label} the new model alone ({upper}) is {'hardly' if better else 'no'} better "
+        f"than the old one ({lower})"
+    )
 
 
 def direct_words(board: RankedBoard) -> list[str]:
@@ -264,7 +306,7 @@ def half_words(board: RankedBoard) -> str:
     """The best when half of the gallery is backfilled, in the order that each method brings."""
     if not board.curved:
         return ""
-    names = {r.method: order_name(r) for r in board.records if r.orders}
+    names = {r.method: backfilling.order_name(r) for r in board.records if r.orders}
     scores: dict[str, Estimate] = {}
     for row in backfilling.order_scores(board.records):
         if names.get(row.method) == row.order and (50, board.metric) in row.budgets:
@@ -298,7 +340,7 @@ def chooser_data(boards: Sequence[RankedBoard]) -> list[dict[str, Any]]:
             "group": CLASSES[classes] or "other classes",
             "today": numbers.number(board.bound("lower", board.metric), unit),
             "alone": numbers.number(board.bound("upper", board.metric), unit),
-            "metric": metric.label, "curve": board.curved,
+            "unknown": unknown_words(board), "metric": metric.label, "curve": board.curved,
             "rows": [_option(board, m, fits=m in fit) for m in (*fit, *rest)],
         })  # fmt: skip
     return chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,8 @@ def test_every_card_fits_a_screen() -> None:
         assert max(map(len, lines)) <= 80, (name, lines)
         told = lines[-1] == f"Everything: bench info {name} --all"
         assert told or not any(line.endswith("…") for line in lines), name
+        every = [*lines, *call("info", name, "--all")[1].splitlines()]
+        assert not [line for line in every if re.search(r": +(None|\{\}|\[\])$", line)], name
     card = call("info", "mixbct")[1]
     assert "ratio: 0.3 # alpha, section 4.3" in card and "plain: drop 0.0" in card
 
@@ -214,7 +217,7 @@ def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
     code, out, _ = bench(*RUN, "--dry-run", "--store", tmp_path / "s", "--out", tmp_path / "o")
     assert code == 0
     assert "train old model (seed 0)" in out
-    assert "0 stored" in out
+    assert "0 stored" in out and out.endswith("to do; no record of toy says how long\n")
     assert not (tmp_path / "o").exists()
     assert not (tmp_path / "s" / "stages").exists()
 
@@ -269,9 +272,14 @@ def test_help_has_examples(bench) -> None:
 
 
 def test_every_verb_is_in_a_group() -> None:
-    known = {options.MEASURE, options.VECTORS, options.LOOK_UP, options.ADD, options.MAINTAIN}
     root = typer.main.get_command(app)
-    assert {command.rich_help_panel for command in root.commands.values()} == known
+    assert {command.rich_help_panel for command in root.commands.values()} == {*options.PANELS}
+
+
+def test_help_measures_first_and_maintains_last() -> None:
+    out = call("--help")[1]
+    found = re.findall("|".join(options.PANELS), out)
+    assert found == ["Measure methods", "Your own vectors", "Add a method", "Look up", "Maintain"]
 
 
 def test_what_a_method_was_built_from_is_told(bench):

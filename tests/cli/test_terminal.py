@@ -12,7 +12,9 @@ from markupsafe import Markup
 
 from benchmark.cli import app
 from benchmark.cli.output import echo, echo_json, plain_errors
+from benchmark.cli.running import Progress
 from benchmark.config.files import write_whole
+from benchmark.harness.graph import Stage
 from benchmark.report.renderers import html, terminal
 from benchmark.report.text_table import TextCell, simple_table
 from leaderboard.pages import templates
@@ -42,6 +44,23 @@ def test_a_full_disk_behind_the_output(words):
         ended = bench(*words, stdout=full)
     assert ended.returncode == 2
     one_line(ended.stderr, "the disk is full")
+
+
+def test_how_long_a_run_takes_is_told_before_or_as_soon_as_it_can_be_known(capsys):
+    """Of a track without records after one stage of each kind: here 60 and 30 s."""
+    kinds = ("train", "evaluate") * 2
+    stages = [Stage(kind, f"{kind} (seed {i})", {"seed": i}) for i, kind in enumerate(kinds)]
+    for track in ("glyphs", "nothing"):
+        with Progress() as told:
+            told.planned(stages, track)
+            for i, stage in enumerate(stages):
+                told.start(stage, i + 1, len(stages))
+                told.done(stage, 60.0 if stage.kind == "train" else 30.0)
+    first, *_, last = capsys.readouterr().err.split("stages to do")[1:]
+    assert " on one core" in first.splitlines()[0] and "left" not in first
+    assert last.startswith("; no record of nothing says how long")
+    lines = [line for line in last.splitlines() if "left" in line]
+    assert lines == ["[2/4] left: 2 min, as long as these took"]
 
 
 def test_a_reader_that_has_enough():

@@ -7,7 +7,7 @@ import pytest
 
 import benchmark
 from benchmark.errors import BenchError
-from benchmark.harness import runs
+from benchmark.harness import record_builder, runs
 from benchmark.records.details_files import check_digest, details_path
 from benchmark.records.files import read_record
 
@@ -60,3 +60,15 @@ def test_overwriting_writes_anew(run):
     os.utime(path, (0, 0))
     go(existing="overwrite")
     assert path.stat().st_mtime > 0 and json.loads(path.read_text())["run"]["finished"] >= before
+
+
+def test_a_training_of_many_epochs_fits_its_details(tmp_path, monkeypatch):
+    monkeypatch.setattr(record_builder, "_MOST_POINTS", 2)
+    changes = {"data.classes": 4, "data.images": 4, "data.size": 8, "recipe.epochs": 5}
+    (*_, record) = benchmark.run(
+        ["bct"], "open-class", "toy", store=tmp_path / "s", out=tmp_path / "o", settings=changes
+    )
+    curves = [curve for of_stage in record.curves.values() for curve in of_stage.values()]
+    assert curves
+    for curve in curves:
+        assert len(curve.loss) == len(curve.lr) == 2 and curve.steps_an_epoch == 3

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.records import make_record
 from support.sites import sample, write
 
 from benchmark.metrics.cost_model import Assumptions
@@ -262,6 +263,19 @@ def test_the_chooser_advises_nothing_impossible_whatever_is_ticked(visit, mode):
     assert advised > 10
 
 
+def test_the_chooser_advises_no_upgrade_that_is_none(browser, tmp_path):
+    records = [make_record(m, 0.4, 0.45, high=0.45) for m in ("bct", "linear")]
+    build_folder(write(records, tmp_path / "records"), tmp_path / "site")
+    page = browser.new_page()
+    page.goto((tmp_path / "site" / "index.html").as_uri())
+    words = "by CMC@1 the new model alone (45.0) is no better than the old one (50.0)."
+    assert page.inner_text("#chosen .recommended").strip() == f"Keep the old model: {words}"
+    page.uncheck("input[name=runs]")
+    assert page.inner_text("#chosen .recommended").strip() == f"Embed everything again: {words}"
+    assert "of the upgrade" not in page.inner_text("#chosen")
+    page.close()
+
+
 def test_the_chooser_takes_no_amount_that_is_none(visit):
     page = visit("index")
     for items in ("", "0", "-5"):
@@ -425,6 +439,9 @@ SERIES = """[...document.querySelectorAll('figure > div')].map(box => new Set(
 def check_layout(page, high=12_000):
     """Nothing is cut, no text lies on another, boards are tables, the answer is seen at once."""
     faults = page.evaluate(LAYOUT.read_text(encoding="utf-8"))
+    if faults:  # a busy machine draws later
+        page.wait_for_timeout(2000)
+        faults = page.evaluate(LAYOUT.read_text(encoding="utf-8"))
     assert [fault for fault in faults if not fault.startswith("high")] == []
     assert page.evaluate("document.documentElement.scrollHeight") <= high
     assert max(page.evaluate(SERIES), default=0) <= 8

@@ -93,6 +93,21 @@ def test_without_an_upgrade_there_is_no_share():
         assert "cannot be told" in keeps(effect)
 
 
+def test_what_is_better_than_nothing_is_named_where_no_share_is_known():
+    hardly = [make_record("bct", 0.6, 0.9, high=0.505), make_record("l2", 0.4, 0.9, high=0.505)]
+    (board,) = boards_of(hardly)
+    assert answers.board_answer(board)["lines"] == [
+        "No share of the upgrade can be told: by CMC@1 the new model alone (50.5) is hardly better "
+        "than the old one (50.0).",
+        "Better than doing without any: bct 60.0; the old model 50.0.",
+    ]
+    (board,) = boards_of([make_record("l2", 0.6, 0.2), make_record("bct", 0.4, 0.9)])
+    assert answers.board_answer(board)["lines"] == [
+        "No method that was measured here is better than doing without any, unless it hurts "
+        "new/new.", "Hurts new/new: l2.",
+    ]  # fmt: skip
+
+
 def test_errors_count_upside_down():
     record = make_record("bct", {"eer": 0.15}, {"eer": 0.1}, lower=0.2, high=0.1)
     assert criterion([record], "eer").share(record) == pytest.approx(0.5)
@@ -295,6 +310,9 @@ def test_a_cascade_fits_nothing_and_pays_by_the_query():
     assert words == (
         "no extra machine time and $222 a million queries, 200 items embedded anew for each"
     )
+    cells = {row.labels[1].text: row.cells[0] for row in tables.ranking(board, "cmc_at_1").rows}
+    (cost,) = (cell for cell in cells["cascade"] if cell.text == "nothing")
+    assert cost.small == "$222 a million queries"
     assert answers.update_words(board, "score-merge") == "33 min of one machine, $1.11"
 
 

@@ -57,6 +57,9 @@ def test_failures_are_shown_and_rendered_boards_link(make, site) -> None:
     for heading in STATUSES.values():
         (n,) = re.findall(rf">{heading} \((\d+)\)", page)
         assert f">{heading}</a>: {n}<" in first
+    # The counts come before everything else, what fails beside what holds.
+    counts = re.search(r'<p class="counts">.*?</p>', first, re.S)[0]
+    assert counts.count("<a href") == len(STATUSES) and first.index(counts) < first.index("<h2")
     for anchor in re.findall(r'href="evidence.html#([^"]+)"', first):
         assert page.count(f'id="{anchor}"') == 1
     for name in re.findall(r'<img src="([^"]+)"', page):

@@ -132,6 +132,18 @@ def test_a_folder_of_changed_runs_has_a_full_page(tmp_path):
     assert 'id="kept"' in method
 
 
+def test_without_an_upgrade_no_empty_table_stands_there(tmp_path):
+    """A few epochs leave the new model below the old one: no method keeps a share of that."""
+    records = [
+        make_record(m, 0.4, 0.45, high=0.45, changed={"recipe.epochs": 1}) for m in ("bct", "fct")
+    ]
+    text, (board,) = overview(records, tmp_path)
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert "<table" not in page and "worse than no method" not in text
+    assert "On no board here the new model alone is better than the old one" in text
+    assert {row["share"] for row in board["rows"]} == {None}
+
+
 def test_a_question_says_what_it_was_measured_on(tmp_path):
     scores = {"tar_at_far_1e-2": 0.7}
     records = [make_record(m, scores, protocol="ijbc-1v1") for m in ("bct", "fct")]

@@ -81,6 +81,7 @@ def test_every_link_leads_somewhere_in_the_site(site):
             assert "//" not in path and not path.startswith("/"), (page, address)
             target = page if not path else (page.parent / path).resolve()
             assert target.is_file(), (page, address)
+            assert target.suffix not in (".md", ".py", ".yaml"), (page, address)  # never raw
             if mark:
                 assert mark in links(target).ids, (page, address)
 
@@ -173,6 +174,16 @@ def test_boards_of_fewer_than_three_models_stand_apart(site):
     assert "boards/extended-class-glyphs.html" in ranked
     assert "boards/open-class-glyphs.html" in single.partition('id="settings"')[0]
     assert "boards/open-class-glyphs.html" not in ranked
+
+
+ODD = re.compile(r"\b([A-Za-z]{2,}) \1\b|keeps -|\b1 [a-z]+s are\b|\b1 others\b|^None$|\bnan\b|\{'")
+
+
+def test_no_words_of_a_page_are_doubled_negated_or_a_programs(site):
+    for page in pages(site):
+        text = re.sub(r"<(script|style|pre|code).*?</\1>", "", page.read_text(), flags=re.S)
+        odd = [html.unescape(each) for each in re.findall(r">([^<>]+)<", text)]
+        assert not [each for each in odd if ODD.search(each)], page
 
 
 def test_every_page_says_which_kind_of_pictures(site):

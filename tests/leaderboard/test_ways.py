@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from scipy import stats
 from support.command import call
+from support.ways import MAIN, RESULTS, UNSEEN, half_filled, interval, records, shares
 
 from benchmark.records.selection import read_selection
 from benchmark.studies.claims import answers, read_claims
+from leaderboard.read.methods import method_info
 from leaderboard.site import build_folder
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.slow  # the whole board is built
 
-RESULTS = Path(__file__).parents[2] / "results"
 HEIGHT, MOST_CLICKS = 900, 3
 
 
@@ -65,27 +66,6 @@ def reader(browser, site):
     made.page.close()
 
 
-def records(protocol, track, *methods):
-    found = read_selection([RESULTS / "measured"], protocol=[protocol], track=[track])
-    own = [each.record for each in found if each.record.status == "done"]
-    return [r for r in own if not methods or r.method in methods]
-
-
-def shares(protocol, track, method, metric="cmc_at_1"):
-    """Seed -> share of the upgrade on the day of the update."""
-    found = {}
-    for r in records(protocol, track, method):
-        low, high = r.bounds["lower"][metric], r.bounds["upper"][metric]
-        found[r.seed] = (r.scores["new/old"][metric] - low) / (high - low)
-    return found
-
-
-def interval(values):
-    """Mean and Student's half width, in whole percent."""
-    mean, error = np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
-    return round(100 * mean), round(100 * stats.t.ppf(0.975, len(values) - 1) * error)
-
-
 def check_shares(text, protocol, track):
     """Every share that a text tells is that of the records."""
     told = re.findall(r"(?:^|[ (])([\w:-]+) keeps (-?\d+) % ± (\d+) of the upgrade", text)
@@ -103,8 +83,16 @@ def test_a_vendor_retires_the_model(reader):
     assert "Before the switch-off embed a sample of the items and of the queries" in text
     assert list(check_shares(text, "extended-class", "cifar100-open")) == ["cascade"]
     assert "but the old model must run on every query" in text
-    for method in ("fct", "linear", "local-drift"):
-        assert np.mean([*shares("extended-class", "cifar100-open", method).values()]) <= 0
+    assert "after 56 h of one machine, $111" in reader.read("#chosen")  # 1e8 at 500 a second, $2
+    assert nothing_kept("transformation", "fct", "linear", "local-drift")
+
+
+def nothing_kept(family, *among):
+    """True if no method of a family keeps anything with vectors and a training alone."""
+    of = {r.method: {*method_info(r.method).needs} for r in records(*UNSEEN)
+          if method_info(r.method).family == family}  # fmt: skip
+    free = [m for m in of if not of[m] & {"the old model on all queries", "side-information"}]
+    return {*among} <= {*free} and all(np.mean([*shares(*UNSEEN, m).values()]) <= 0 for m in free)
 
 
 def test_who_trains_and_cannot_touch_the_index(reader):
@@ -112,8 +100,7 @@ def test_who_trains_and_cannot_touch_the_index(reader):
     text = reader.read("#chosen")
     assert text.startswith("Keep the old model: ") and "0 % of the upgrade" in text
     check_shares(text, "extended-class", "cifar100-open")
-    for method in ("bct", "mixbct", "bt2"):
-        assert np.mean([*shares("extended-class", "cifar100-open", method).values()]) <= 0
+    assert nothing_kept("compatible training", "bct", "mixbct", "bt2")
 
 
 def test_faces(reader):
@@ -147,16 +134,6 @@ def test_five_updates(reader):
     assert f"{100 * found[method].bounds['lower']['cmc_at_1']:.1f}" == old
     assert all(r.scores["v6/v1"]["cmc_at_1"] < r.bounds["lower"]["cmc_at_1"]
                for r in found.values())  # fmt: skip
-
-
-def half_filled(method):
-    """CMC@1 with half of the gallery backfilled, in the method's own order."""
-    values = []
-    for r in records("backfill", "cifar100-open", method):
-        curves = r.orders.get("priority") or r.orders["random"]
-        curve = curves.curves["cmc_at_1"]
-        values.append(curve[len(curve) // 2])
-    return np.mean(values)
 
 
 def test_half_refilled(reader):
@@ -201,6 +178,26 @@ def test_whether_it_holds_beyond_small_pictures(reader):
     assert f"and disagree with {disagree}" in text
 
 
+def test_no_board_says_that_nothing_helps_where_something_does(site):
+    """By means over the seeds, no method of a board that says so is above the old model."""
+    said = 0
+    for page in sorted((site / "boards").glob("*.html")):
+        text = page.read_text(encoding="utf-8")
+        if "o method that was measured here is better than doing without any." not in text:
+            continue
+        protocol, track = re.search(r"<code>([\w:-]+) · ([\w-]+)</code>", text).groups()
+        gains = {}
+        for r in records(protocol, track):
+            old, *_, new = r.models
+            case, metric = f"{new}/{old}", MAIN.get(protocol, "cmc_at_1")
+            if metric in r.scores.get(case, {}) and method_info(r.method).ranked:
+                gain = r.scores[case][metric] - r.bounds["lower"][metric]
+                gains.setdefault(r.method, []).append(gain)
+        assert gains and all(np.mean(own) <= 0 for own in gains.values()), page.name
+        said += 1
+    assert said > 10
+
+
 def test_what_became_of_fastfills_claims(reader):
     reader.click("FastFill", "#told ~ p")
     text = reader.read("#answer")
@@ -227,36 +224,12 @@ def test_no_page_is_cut_overlaid_or_too_long(browser, site):
             page.wait_for_selector("html[data-drawn=all]", state="attached")
         for width in (1280, 1024, 768, 400):
             page.set_viewport_size({"width": width, "height": HEIGHT})
-            page.wait_for_timeout(150)
-            if faults := page.evaluate(layout):
+            page.wait_for_timeout(30)
+            faults = page.evaluate(layout)
+            if faults:  # a busy machine draws later
+                page.wait_for_timeout(2000)
+                faults = page.evaluate(layout)
+            if faults:
                 found[f"{file.relative_to(site)} at {width}"] = faults[:3]
     page.close()
     assert found == {}
-
-
-SCREEN = 40
-TERMINAL = {
-    "bct or mixbct": ("compare bct mixbct results -p extended-class -t cifar100-small",
-                      r"new/old  CMC@1 .* \+"),
-    "faces": ("table results -p ijbc-1v1 -t glyphs", "no method beats keeping the old model"),
-    "five updates": (
-        "table results -p sequential-six -t glyphs -m fct:simclr,fct --metrics cmc_at_1",
-        r"fct:simclr +\*[\d.]+ .* \*[\d.]+",
-    ),
-    "half refilled": (
-        "table results -p backfill -t cifar100-open -m cascade,fct,fct:simclr --metrics cmc_at_1",
-        "areas under the backfilling curves",
-    ),
-    "fastfill": ("claims results --only fastfill", "fastfill-1 .*disagrees"),
-    "real models": ("pairs table --show claims", "real-8 .*"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("way", TERMINAL)
-def test_a_terminal_answers_in_one_command(way, monkeypatch):
-    command, words = TERMINAL[way]
-    monkeypatch.chdir(RESULTS.parent)
-    monkeypatch.setenv("COLUMNS", "120")
-    code, out, err = call(*command.split())
-    assert code == 0, err
-    assert re.search(words, "\n".join(out.splitlines()[:SCREEN])), out

@@ -71,7 +71,7 @@ def test_a_corpus_with_classes_by_hand(tmp_path, monkeypatch):
         out[np.arange(len(texts)), ["ab".index(t[0]) for t in texts]] = 1
         return out
 
-    monkeypatch.setattr("benchmark.pairs.runners.embed_texts", embed)
+    monkeypatch.setattr("benchmark.models.embedder_runners.embed_texts", embed)
     found = checks.check(load_embedder("mpnet-base"), "banking77", tmp_path, lambda words: None)
     assert found.here == pytest.approx(0.9) and found.metric == "accuracy"
 

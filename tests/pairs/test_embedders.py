@@ -12,7 +12,7 @@ from benchmark.config import embedders as module
 from benchmark.config.embedders import EXTRA, every_embedder, install_command, load_embedder
 from benchmark.config.files import sha256_of
 from benchmark.errors import BenchError
-from benchmark.pairs.runners import _batches, embed_images, embed_texts
+from benchmark.models.embedder_runners import _batches, embed_images, embed_texts
 
 TEXTS = ["a wing in a slipstream", "Boundary layers, heated.", "x", "why do shells buckle " * 40]
 
@@ -214,7 +214,7 @@ def test_images_are_embedded_before_the_classifier():
 
 
 def test_a_missing_runner_names_the_extra(monkeypatch):
-    from benchmark.pairs import runners
+    from benchmark.models import embedder_runners as runners
 
     with pytest.raises(BenchError, match=rf"pip install 'compatbench\[{EXTRA}\]'"):
         runners._needed("no_such_module_at_all")

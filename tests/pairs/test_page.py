@@ -19,7 +19,14 @@ def page():
     assert records and not damaged
     code = SimpleNamespace(version="0", commit=None, dirty=False)
     newest = SimpleNamespace(schema_version=6, run=SimpleNamespace(finished="", code=code))
-    site = {"n_records": 1, "newest": newest, "kinds": "", "evidence": True, "pairs": True}
+    site = {
+        "n_records": 1,
+        "newest": newest,
+        "kinds": "",
+        "evidence": True,
+        "pairs": True,
+        "pays": False,
+    }
     values = pairs_page(records)
     text = templates.render("pairs", site=site, root="", folder="assets/figures", **values)
     return records, values, text

@@ -197,6 +197,20 @@ def test_refused(tmp_path, pair) -> None:
         compare([pair[0], twin], [pair[1]])
 
 
+def test_a_protocol_that_one_cannot_do_is_passed_over(tmp_path, pair) -> None:
+    write(
+        tmp_path / "no" / "seed-0.json",
+        plain() | {"method": "mixbct", "protocol": "dimension", "status": "not-applicable",
+                   "reason": "needs embeddings of one size", "scores": {}, "intervals": {},
+                   "details": None},
+    )  # fmt: skip
+    stored(tmp_path, "bct", drawn(1, 0.4), WHO, protocol="dimension")
+    code, out, err = call("compare", "bct", "mixbct", tmp_path, "--format", "csv")
+    assert code == 0, err
+    assert {row["protocol"] for row in csv.DictReader(io.StringIO(out))} == {"open-class"}
+    assert "mixbct on dimension: not applicable: needs embeddings of one size" in err
+
+
 def test_other_file_beside_a_record_is_noticed(pair) -> None:
     details_path(pair[0].path).write_bytes(details_path(pair[1].path).read_bytes())
     with pytest.raises(BenchError, match="hashes differ"):

@@ -14,6 +14,7 @@ from torch import nn
 
 from benchmark.config.recipes import Recipe
 from benchmark.errors import BenchError, RefusedError
+from benchmark.training import loop
 from benchmark.training.device import Device, device_name, effective_precision
 from benchmark.training.loop import Budget, Trainer, _digest, rate
 
@@ -304,6 +305,20 @@ def noisy(trainer, folder=None, kill_at=None, seed=5):
 
 def same(a, b):
     return all(torch.equal(a[k], b[k]) for k in a) and a.keys() == b.keys()
+
+
+@pytest.fixture(autouse=True)
+def every_epoch(monkeypatch):
+    """Checkpoints as where an epoch takes long."""
+    monkeypatch.setattr(loop, "_SAVE_EVERY_S", 0.0)
+
+
+def test_short_epochs_are_not_all_written(trainer, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "_SAVE_EVERY_S", 1e6)
+    written = []
+    monkeypatch.setattr(loop, "_save", lambda checkpoint, path: written.append(path))
+    noisy(trainer, tmp_path)
+    assert len(written) == 1  # the last one, which ends the training
 
 
 @pytest.mark.parametrize("kills", [[0], [1], [3], [1, 1, 2, 3]])

@@ -29,6 +29,7 @@ def record_tables(
         *sequence.make_tables(records, metrics),
         *settings.make_tables(records, metrics),
         *groups.make_tables(records),
+        *backfilling.part_tables(single, metrics),
         *backfilling.make_tables(single),
         *backfilling.make_settings_tables(records, metrics),
         *groups.make_gap_tables(records),

@@ -21,6 +21,7 @@ from benchmark.report.tables.results import COLUMNS
 from benchmark.report.text_table import TextCell, TextTable, score_cell, score_cells, simple_table
 
 OFFLINE = "offline"
+OWN_ORDER, NO_ORDER = "priority", "random"
 BUDGETS = (10, 25, 50, 75)
 """Percent of the gallery; the curves have every percent."""
 _MAIN = ("cmc_at_1", "map")
@@ -48,6 +49,20 @@ def orders(records: Sequence[Record]) -> list[str]:
     known = {name: place for place, name in enumerate(ORDERS)}
     names = {name for record in records for name in record.orders}
     return sorted(names, key=lambda name: (known.get(name, len(known)), name))
+
+
+def order(record: Record) -> OrderCurves | None:
+    """The curves of the order that a method brings; of one without, in random order."""
+    for name in (OWN_ORDER, NO_ORDER):
+        if name in record.orders:
+            return record.orders[name]
+    return next((each for name, each in record.orders.items() if not is_oracle(name)), None)
+
+
+def order_name(record: Record) -> str:
+    """Name of the order of :func:`order`."""
+    curves = order(record)
+    return next((name for name, each in record.orders.items() if each is curves), "")
 
 
 def order_scores(records: Iterable[Record]) -> list[OrderScores]:
@@ -152,6 +167,35 @@ def make_tables(records: Iterable[Record]) -> list[TextTable]:
         )  # fmt: skip
         tables += [made] if keys else []
     return tables
+
+
+def part_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
+    """A table for each protocol, track and metric, by default CMC@1 and mAP: see below."""
+    shown = numbers.words(metrics or _MAIN)
+    return [
+        part_table(members, metric)
+        for _, members in named_groups(records)
+        for metric in _metrics(order_scores(members))
+        if metric in shown or shown == ["all"]
+    ]
+
+
+def part_table(records: Sequence[Record], metric: str) -> TextTable:
+    """Each method in the order that it brings, when 10 to 75 % of the gallery are backfilled."""
+    curved = [record for record in records if record.orders]
+    names = {record.method: order_name(record) for record in curved}
+    about = numbers.metric(metric)
+    lines: list[list[str | TextCell]] = [
+        [row.method, row.order,
+         *(score_cell(row.budgets.get((each, metric)), about.unit) for each in BUDGETS)]
+        for row in order_scores(curved)
+        if names[row.method] == row.order and not is_oracle(row.order)
+    ]  # fmt: skip
+    return simple_table(
+        f"{notes.title(curved)}: {about.label} when a part of the gallery is backfilled, in the "
+        "order that each method brings",
+        "parts", ("method", "order"), [f"{each} %" for each in BUDGETS], lines, compact=True,
+    )  # fmt: skip
 
 
 def make_settings_tables(

@@ -15,7 +15,8 @@ from benchmark.report import numbers
 from benchmark.report.plots import frames, style
 from benchmark.studies.lengths.shares import Lengths
 
-_APART = 0.04  # of two methods, as a part of the way between two lengths
+APART = 0.04
+"""Distance of two methods, as a part of the way between two levels."""
 
 
 def plot_lengths(
@@ -36,7 +37,7 @@ def frame(found: Lengths) -> pd.DataFrame:
     """
     methods = [method for method in found.shares if not is_control(method)]
     rows = [
-        (method, found.lengths.index(n) + _APART * (i - (len(methods) - 1) / 2), 100 * value)
+        (method, found.lengths.index(n) + APART * (i - (len(methods) - 1) / 2), 100 * value)
         for i, method in enumerate(methods)
         for n, share in found.shares[method].items()
         for value in (share.value, share.low, share.high)

@@ -25,28 +25,56 @@ _IMAGES = 16
 """Of a batch."""
 
 
+class TextEmbedder:
+    """A text embedder, loaded once: called with texts it gives their vectors."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        paths = embedder.paths()
+        self.embedder = embedder
+        self.tokenizer = _tokenizer(paths["tokenizer"], embedder.longest)
+        self.network = _NETWORKS[embedder.runner](embedder, paths)
+        self.tokens = self.texts = 0  # embedded so far, without what fills batches
+
+    def __call__(
+        self, texts: Sequence[str], *, queries: bool, tell: Tell = lambda a, b: None
+    ) -> Floats:  # fmt: skip
+        """Embed texts, as queries or as passages: ``[n, dim]``, float32."""
+        its = self.embedder
+        prefix = its.query_prefix if queries else its.passage_prefix
+        special = its.runner != "static"
+        encoded = self.tokenizer.encode_batch(
+            [prefix + t for t in texts], add_special_tokens=special
+        )
+        ids = [np.asarray(each.ids, np.int64) for each in encoded]
+        out = np.zeros((len(texts), its.dim), np.float32)
+        done = 0
+        for rows in _batches([len(each) for each in ids]):
+            longest = max(1, *(len(ids[row]) for row in rows), 0)
+            tokens, mask = (np.zeros((len(rows), longest), np.int64) for _ in range(2))
+            for place, row in enumerate(rows):
+                tokens[place, : len(ids[row])], mask[place, : len(ids[row])] = ids[row], 1
+            out[rows] = _pooled(self.network(tokens, mask), mask, its.pooling)[:, : its.dim]
+            self.tokens, self.texts = self.tokens + int(mask.sum()), self.texts + len(rows)
+            done += len(rows)
+            tell(done, len(texts))
+        return _finished(its, out)
+
+    @property
+    def multiply_adds(self) -> int:
+        """Of a text as long as those so far: each weight once a token, but the table's.
+
+        What attention adds for the length of a text is left out: below a tenth in 100 tokens.
+        """
+        table = self.tokenizer.get_vocab_size() * self.embedder.dim
+        work = max(0, self.embedder.parameters - table) * self.tokens
+        return round(work / max(1, self.texts))
+
+
 def embed_texts(
     embedder: Embedder, texts: Sequence[str], *, queries: bool, tell: Tell = lambda a, b: None
 ) -> Floats:  # fmt: skip
     """Embed texts, as queries or as passages: ``[n, dim]``, float32."""
-    paths = embedder.paths()
-    tokenizer = _tokenizer(paths["tokenizer"], embedder.longest)
-    prefix = embedder.query_prefix if queries else embedder.passage_prefix
-    special = embedder.runner != "static"
-    encoded = tokenizer.encode_batch([prefix + t for t in texts], add_special_tokens=special)
-    ids = [np.asarray(each.ids, np.int64) for each in encoded]
-    network = _NETWORKS[embedder.runner](embedder, paths)
-    out = np.zeros((len(texts), embedder.dim), np.float32)
-    done = 0
-    for rows in _batches([len(each) for each in ids]):
-        longest = max(1, *(len(ids[row]) for row in rows)) if len(rows) > 1 else len(ids[rows[0]])
-        tokens, mask = (np.zeros((len(rows), max(longest, 1)), np.int64) for _ in range(2))
-        for place, row in enumerate(rows):
-            tokens[place, : len(ids[row])], mask[place, : len(ids[row])] = ids[row], 1
-        out[rows] = _pooled(network(tokens, mask), mask, embedder.pooling)[:, : embedder.dim]
-        done += len(rows)
-        tell(done, len(texts))
-    return _finished(embedder, out)
+    return TextEmbedder(embedder)(texts, queries=queries, tell=tell)
 
 
 def embed_images(

@@ -1,0 +1,208 @@
+"""Additive models of the share of the upgrade: one effect a level, intervals by draws of seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.errors import AbsentError
+from benchmark.metrics.compatibility import share_of_upgrade
+from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.statistics import holm
+from benchmark.records.record import Record
+from benchmark.report import select
+from benchmark.studies.factors.design import FactorStudy
+
+Floats = NDArray[np.float64]
+Cell = tuple[str, ...]
+"""Level of each factor."""
+
+
+@dataclass(frozen=True)
+class FactorEffect:
+    """One factor of one method.
+
+    Attributes:
+        method: Its label.
+        factor: Key in the study.
+        shares: By level: predicted share of the upgrade, levels of other factors weighing alike.
+        widest: Difference of the best and the worst level.
+        p: Of that difference being none, corrected for all pairs of levels (Holm).
+        matters: By the study's rule.
+        pays_from: First level from which on every share lies above 0; None where there is none, or
+            the levels have no order.
+    """
+
+    method: str
+    factor: str
+    shares: Mapping[str, Estimate]
+    widest: Estimate
+    p: float
+    matters: bool
+    pays_from: str | None
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Effects by one metric.
+
+    Attributes:
+        metric: Its key.
+        effects: Of each method and factor.
+        cells: How many have an upgrade.
+        without: How many have none to keep.
+        seeds: Of every cell.
+    """
+
+    metric: str
+    effects: tuple[FactorEffect, ...]
+    cells: int
+    without: int
+    seeds: int
+
+
+def fit(study: FactorStudy, records: Iterable[Record], metric: str) -> Factors:
+    """Fit the study's model to each method.
+
+    Seeds count that every cell has, so that cells differ in nothing else.
+
+    Raises:
+        AbsentError: If fewer than two seeds have every cell, or a level has no upgrade anywhere.
+    """
+    scores = _scores(study, records, metric)
+    seeds = sorted(set.intersection(*({*by} for by in scores.values())) if scores else ())
+    if len(seeds) < 2:
+        raise AbsentError(f"factors: expected records of two seeds of every cell, got {len(seeds)}")
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(len(seeds), size=(study.draws, len(seeds)))
+    weights = np.concatenate([np.ones((1, len(seeds))), _counts(drawn, len(seeds))])
+    methods = sorted(
+        {method for by in scores.values() for method in by[seeds[0]]} - {"independent"}
+    )
+    ends, kept = {}, list[Cell]()
+    for cell, by in scores.items():
+        own = np.array([by[seed]["independent"] for seed in seeds])  # [seed, (old, new)]
+        old, new = (weights @ own / weights.sum(1, keepdims=True)).T
+        if new[0] - old[0] >= study.upgrade:
+            ends[cell] = old, new
+            kept.append(cell)
+    design = _Design(study, kept)
+    effects = []
+    for method in methods:
+        shares = []
+        for cell in kept:
+            cross = np.array([scores[cell][seed][method][0] for seed in seeds])
+            mean = (weights @ cross) / weights.sum(1)
+            share = share_of_upgrade(mean, *ends[cell])
+            assert share is not None  # kept
+            shares.append(np.clip(np.nan_to_num(share, nan=0.0), *study.cut))
+        effects += design.effects(method, np.array(shares))
+    return Factors(metric, tuple(effects), len(kept), len(scores) - len(kept), len(seeds))
+
+
+def _counts(drawn: NDArray[np.int64], n: int) -> Floats:
+    """Times that each of ``n`` is in each draw, ``[draws, n]``."""
+    return np.stack([(drawn == i).sum(1) for i in range(n)], axis=1).astype(float)
+
+
+def _scores(
+    study: FactorStudy, records: Iterable[Record], metric: str
+) -> dict[Cell, dict[int, dict[str, tuple[float, ...]]]]:
+    """By cell, seed and method: its cross-test; of the independent model both ends."""
+    found: dict[Cell, dict[int, dict[str, tuple[float, ...]]]] = {}
+    for record in records:
+        cell = study.levels(record)
+        if cell is None or record.status != "done":
+            continue
+        one = [record]
+        cases = (select.cross_case(one),)
+        if record.method == "independent":
+            cases = select.lower_case(one), select.self_case(one)
+        values = [select.score(record, case, metric) for case in cases]
+        if None not in values:
+            own = found.setdefault(cell, {}).setdefault(record.seed, {})
+            own[record.method] = tuple(float(v) for v in values if v is not None)
+    return _whole(found)
+
+
+def _whole(
+    found: dict[Cell, dict[int, dict[str, tuple[float, ...]]]],
+) -> dict[Cell, dict[int, dict[str, tuple[float, ...]]]]:
+    """Seeds of a cell that have every method of the study."""
+    methods = {m for by in found.values() for own in by.values() for m in own}
+    return {
+        c: {s: own for s, own in by.items() if own.keys() == methods} for c, by in found.items()
+    }
+
+
+class _Design:
+    """Cells as rows of zeros and ones, and the prediction at each level."""
+
+    def __init__(self, study: FactorStudy, cells: Sequence[Cell]) -> None:
+        self.study = study
+        self.columns = [
+            (name, level) for name, f in study.factors.items() for level in f.levels.values()
+        ]
+        names = list(study.factors)
+        rows = np.array([
+            [cell[names.index(name)] == level for name, level in self.columns] for cell in cells
+        ], float).reshape(len(cells), len(self.columns))  # fmt: skip
+        for (name, level), n in zip(self.columns, rows.sum(0), strict=True):
+            if not n:
+                raise AbsentError(f"factors: {name}: {level}: expected a cell with an upgrade")
+        whole = np.column_stack([np.ones(len(cells)), rows])
+        self.solve = np.linalg.pinv(whole)  # of all solutions the shortest: effects around 0
+        self.rank = np.linalg.matrix_rank(whole)
+        wanted = 1 + sum(len(f.levels) - 1 for f in study.factors.values())
+        if self.rank < wanted:
+            raise AbsentError(
+                f"factors: expected cells that tell {wanted} effects apart, got {self.rank}"
+            )
+
+    def effects(self, method: str, shares: Floats) -> list[FactorEffect]:
+        """Effects of each factor, of shares by cell and draw, ``[cell, 1 + draws]``."""
+        solved = self.solve @ shares
+        base = solved[0].copy()
+        for name in self.study.factors:
+            base = base + solved[self._of(name)].mean(0)
+        return [self._effect(method, name, solved, base) for name in self.study.factors]
+
+    def _of(self, name: str) -> list[int]:
+        return [1 + i for i, (factor, _) in enumerate(self.columns) if factor == name]
+
+    def _effect(self, method: str, name: str, solved: Floats, base: Floats) -> FactorEffect:
+        factor, rows = self.study.factors[name], self._of(name)
+        own = solved[rows]
+        at = base + own - own.mean(0)  # [level, 1 + draws]
+        levels = list(factor.levels.values())
+        shares = {level: _estimate(line) for level, line in zip(levels, at, strict=True)}
+        pairs = [(i, j) for i, j in combinations(range(len(levels)), 2)]
+        corrected = dict(
+            zip(pairs, holm(np.array([_p(at[i] - at[j]) for i, j in pairs])), strict=True)
+        )
+        best, worst = int(at[:, 0].argmax()), int(at[:, 0].argmin())
+        widest = _estimate(at[best] - at[worst])
+        p = float(corrected.get((min(best, worst), max(best, worst)), 1.0))
+        above = [shares[level].is_above(0.0) for level in levels]
+        first = next((i for i in range(len(levels)) if all(above[i:])), None)
+        return FactorEffect(
+            method, name, shares, widest, p,
+            matters=widest.known >= self.study.matters and p < 0.05,
+            pays_from=levels[first] if factor.ordered and first is not None else None,
+        )  # fmt: skip
+
+
+def _estimate(line: Floats) -> Estimate:
+    low, high = np.quantile(line[1:], [0.025, 0.975])
+    return Estimate(float(line[0]), float(low), float(high))
+
+
+def _p(difference: Floats) -> float:
+    """Two-sided, by the share of draws on the other side of 0."""
+    drawn = difference[1:]
+    beyond = min((drawn <= 0).mean(), (drawn >= 0).mean())
+    return min(1.0, 2 * max(float(beyond), 1 / (len(drawn) + 1)))

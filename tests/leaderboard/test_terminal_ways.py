@@ -1,0 +1,154 @@
+"""Ways of readers in a terminal: one command, one screen, the right answer by the records."""
+
+import re
+
+import numpy as np
+import pytest
+from support.command import call
+from support.ways import MAIN, RESULTS, UNSEEN, half_filled, interval, records
+
+from benchmark.pairs.records import read_record
+from benchmark.records.details_files import find_details
+from benchmark.records.selection import read_selection
+from benchmark.studies.claims import read_claims
+from leaderboard.read.methods import method_info
+
+pytestmark = pytest.mark.slow  # all records are read
+
+SCREEN = 40
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    """Run a command as a reader does; the lines of its first screen."""
+    monkeypatch.chdir(RESULTS.parent)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(command):
+        code, out, err = call(*command.split())
+        assert code == 0, err
+        return out.splitlines()[:SCREEN]
+
+    return run
+
+
+def row(lines, name):
+    """Numbers of the first line that begins with a name."""
+    found = [line for line in lines if line.startswith(f"{name} ")]
+    assert found, lines
+    return [float(n) for n in re.findall(r"(?<![\w±-])[+-]?\d+\.\d+(?!\d)", found[0][len(name) :])]
+
+
+def points(protocol, track, method, case, metric="cmc_at_1"):
+    """A score in percent as tables print it: the mean over the seeds."""
+    found = [r.scores[case][metric] for r in records(protocol, track, method)]
+    return pytest.approx(100 * np.mean(found), abs=0.0501)
+
+
+@pytest.mark.parametrize("methods", [
+    ("fct", "linear", "local-drift", "procrustes"),  # a vendor's user has maps alone
+    ("bct", "mixbct", "bt2"),  # who trains and cannot touch the index
+])  # fmt: skip
+def test_a_terminal_says_that_nothing_fits_the_index(ask, methods):
+    command = "table results -p {} -t {} --metrics cmc_at_1 -m {}"
+    lines = ask(command.format(*UNSEEN, ",".join(methods)))
+    for method in methods:
+        value = row(lines, method)[0]
+        assert value == points(*UNSEEN, method, "new/old")
+        assert value < row(lines, "lower bound")[0] == points(*UNSEEN, method, "old/old")
+    assert any("no method beats keeping the old model" in line for line in lines)
+
+
+def test_a_terminal_answers_for_faces(ask):
+    lines = ask("table results -p ijbc-1v1 -t glyphs --metrics tar_at_far_1e-4")
+    old = row(lines, "lower bound")[0]
+    for r in records("ijbc-1v1", "glyphs"):
+        if "new/old" in r.scores and method_info(r.method).ranked:
+            values = row(lines, r.method)
+            case = points("ijbc-1v1", "glyphs", r.method, "new/old", MAIN["ijbc-1v1"])
+            assert values[0] == case and values[0] < old
+    assert any("no method beats keeping the old model" in line for line in lines)
+
+
+def test_a_terminal_answers_for_five_updates(ask):
+    of = ("sequential-six", "glyphs")
+    lines = ask(f"table results -p {of[0]} -t {of[1]} -m fct:simclr,fct --metrics cmc_at_1")
+    old = row(lines, "lower bound")[0]
+    for method in ("fct:simclr", "fct"):
+        chained, direct = row(lines, method)[:2]
+        assert chained == points(*of, method, "v6/v1") and chained < old
+        assert direct == points(*of, method, "v6/v1 direct")
+    assert row(lines, "fct:simclr")[1] > old
+
+
+def test_a_terminal_answers_when_half_is_backfilled(ask):
+    lines = ask("table results -p backfill -t cifar100-open -m cascade,fct,fct:simclr "
+                "--metrics cmc_at_1")  # fmt: skip
+    place = next(i for i, line in enumerate(lines) if "a part of the gallery is backfilled" in line)
+    for method in ("cascade", "fct", "fct:simclr"):
+        half = [100 * half_filled(method)]
+        assert row(lines[place : place + 8], method)[2:3] == pytest.approx(half, abs=0.0501)
+
+
+def test_a_terminal_compares_two_methods(ask):
+    """The difference on the queries that both have, and an interval as draws of classes give."""
+    of = ("extended-class", "cifar100-small")
+    lines = ask(f"compare bct mixbct results -p {of[0]} -t {of[1]} --metrics cmc_at_1")
+    left, right, difference, low, high = row(lines, "new/old")[:5]
+    found = {"bct": [], "mixbct": []}
+    for stored in read_selection([RESULTS / "measured"], protocol=[of[0]], track=[of[1]]):
+        if stored.record.method in found:
+            own = find_details(stored.record, stored.path).results["new/old", "cmc_at_1"]
+            found[stored.record.method].append(own.values)
+    bct, mixbct = (100 * np.mean(values, axis=0) for values in found.values())
+    assert (left, right) == pytest.approx((bct.mean(), mixbct.mean()), abs=0.0051)
+    assert difference == pytest.approx((bct - mixbct).mean(), abs=0.0051)
+    classes = [(bct - mixbct)[own.identity == k] for k in np.unique(own.identity)]
+    rng = np.random.default_rng(0)
+    drawn = [
+        np.concatenate([classes[i] for i in rng.integers(len(classes), size=len(classes))]).mean()
+        for _ in range(2000)
+    ]
+    assert (low, high) == pytest.approx(np.quantile(drawn, (0.025, 0.975)), abs=0.25)
+
+
+def test_a_terminal_says_what_became_of_fastfills_claims(ask):
+    """Of fastfill-1, area by area: it is before FCT, and FCT before BCT."""
+    lines = ask("claims results --only fastfill")
+    told = dict(re.findall(r"^(fastfill-\d) +(\w+(?: \w+)?) ", "\n".join(lines), re.M))
+    claims = {name for name in read_claims().claims if name.startswith("fastfill-")}
+    assert told.keys() == claims
+    assert told["fastfill-1"] == "disagrees"
+    areas = {
+        (method, metric): np.array([
+            (r.orders.get("priority") or r.orders["random"]).area[metric]
+            for r in sorted(records("backfill", "cifar100-small", method), key=lambda r: r.seed)
+        ])
+        for method in ("fastfill", "fct", "bct") for metric in ("cmc_at_1", "map")
+    }  # fmt: skip
+    pairs = (("fastfill", "fct"), ("fct", "bct"))
+    margins = [areas[a, m] - areas[b, m] for a, b in pairs for m in ("cmc_at_1", "map")]
+    weakest = min(margins, key=np.mean)
+    mean = 100 * np.mean(weakest)
+    assert f"cifar100-small disagrees {mean:+.1f} " in " ".join(" ".join(lines).split())
+    assert mean + interval(weakest)[1] < 0
+
+
+def test_a_terminal_says_what_holds_of_real_models(ask):
+    """Maps from MiniLM-L6 to mpnet: on the worst corpus, of re-embedding's score."""
+    lines = ask("pairs table --show claims")
+    kept = []
+    for path in sorted((RESULTS / "pairs").glob("*/minilm-l6--mpnet-base.json")):
+        reports = read_record(path).reports
+
+        def score(name, size=None, reports=reports):
+            values = [
+                np.average([r.value(name, part) for part in ("same", "other")], weights=r.queries)
+                for r in reports if size in (None, r.size)
+            ]  # fmt: skip
+            return np.mean(values)
+
+        maps = [score(name, 1000) for name in ("procrustes:query", "linear:query")]
+        kept.append(max(maps) / score("re-embed"))
+    assert len(kept) > 3
+    assert row(lines, "real-8")[-1:] == pytest.approx([min(kept)], abs=0.00051)

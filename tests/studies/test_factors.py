@@ -1,0 +1,166 @@
+"""Factors: effects that are planted are found, by hand and by a naive regression."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from support.records import make_record
+from typer.testing import CliRunner
+
+from benchmark.cli.app import app
+from benchmark.errors import AbsentError, BenchError
+from benchmark.harness.core_board import read_core_board
+from benchmark.records.files import write_record
+from benchmark.records.record import record_path
+from benchmark.studies.factors import tables
+from benchmark.studies.factors.design import FILE, Factor, FactorStudy, read_study
+from benchmark.studies.factors.model import fit
+
+PAYS = Path(__file__).parents[2] / "results" / "studies" / "pays"
+STUDY = FactorStudy(
+    track="glyphs", protocol="open-class", metrics=("cmc_at_1",), upgrade=0.02, cut=(-1.0, 1.5),
+    matters=0.2, draws=300,
+    factors={
+        "head": Factor(title="head", key="new.head", levels={"softmax": "soft", "arcface": "arc"}),
+        "size": Factor(
+            title="size", key="new.dim", ordered=True, levels={"8": "8", "16": "16", "32": "32"}
+        ),
+    },
+)  # fmt: skip
+HEAD, SIZE = {"softmax": -0.3, "arcface": 0.3}, {8: -0.4, 16: 0.1, 32: 0.3}
+
+
+def records(noise=0.02, seeds=6, base=0.2, skip=(), upgrade=0.3, flat=()):
+    """Cells whose share is a sum of effects, but for noise; `l2` keeps 0.5 everywhere."""
+    rng = np.random.default_rng(0)
+    found = []
+    for head, a in HEAD.items():
+        for size, b in SIZE.items():
+            gain = 0.0 if (head, size) in flat else upgrade
+            for seed in range(seeds):
+                share = base + a + b + noise * rng.standard_normal()
+                changed = {"new.head": head, "new.dim": size}
+                values = {"bct": share, "l2": 0.5 + noise * rng.standard_normal()}
+                for method, kept in {"independent": 0.0, **values}.items():
+                    if (method, head, size, seed) not in skip:
+                        found.append(make_record(
+                            method, 0.4 + kept * gain, 0.4 + gain, seed, lower=0.4, changed=changed
+                        ))  # fmt: skip
+    return found
+
+
+def test_planted_effects_are_found():
+    found = fit(STUDY, records(), "cmc_at_1")
+    assert (found.cells, found.without, found.seeds) == (6, 0, 6)
+    by = {(e.method, e.factor): e for e in found.effects}
+    head, size = by["bct", "head"], by["bct", "size"]
+    for level, a in (("soft", -0.3), ("arc", 0.3)):
+        assert head.shares[level].known == pytest.approx(0.2 + a, abs=0.03)
+        assert head.shares[level].low <= head.shares[level].known <= head.shares[level].high
+    assert [size.shares[n].known for n in ("8", "16", "32")] == pytest.approx(
+        [-0.2, 0.3, 0.5], abs=0.03
+    )
+    assert head.matters and size.matters and head.p < 0.05
+    assert (head.pays_from, size.pays_from) == (None, "16")
+    assert not by["l2", "head"].matters and by["l2", "size"].pays_from == "8"
+
+
+def test_effects_are_those_of_a_naive_regression():
+    made = records(noise=0.1)
+    found = fit(STUDY, made, "cmc_at_1")
+    shares = {}
+    for r in made:
+        if r.method == "bct":
+            cell = (r.changed["new.head"], r.changed["new.dim"])
+            shares.setdefault(cell, []).append((r.scores["new/old"]["cmc_at_1"] - 0.4) / 0.3)
+    cells = list(shares)
+    x = np.array([[1, h == "arcface", d == 16, d == 32] for h, d in cells], float)
+    y = np.clip([np.mean(shares[cell]) for cell in cells], -1, 1.5)
+    beta = np.linalg.lstsq(x, y, rcond=None)[0]
+    by = {e.factor: e for e in found.effects if e.method == "bct"}
+    means = {"soft": 0.0, "arc": beta[1]}
+    middle = beta[0] + (beta[2] + beta[3]) / 3
+    for level, effect in means.items():
+        assert by["head"].shares[level].known == pytest.approx(middle + effect)
+    sizes = {"8": 0.0, "16": beta[2], "32": beta[3]}
+    for level, effect in sizes.items():
+        wanted = beta[0] + beta[1] / 2 + effect
+        assert by["size"].shares[level].known == pytest.approx(wanted)
+
+
+def test_cells_without_an_upgrade_are_left_out_and_counted():
+    found = fit(STUDY, records(flat={("softmax", 8)}), "cmc_at_1")
+    assert (found.cells, found.without) == (5, 1)
+    assert tables.summary(found).endswith("1 more have no upgrade to keep.")
+    with pytest.raises(AbsentError, match="size: 8: expected a cell with an upgrade"):
+        fit(STUDY, records(flat={("softmax", 8), ("arcface", 8)}), "cmc_at_1")
+
+
+def test_only_seeds_that_every_cell_has_count():
+    found = fit(STUDY, records(skip={("bct", "arcface", 16, 2)}), "cmc_at_1")
+    assert found.seeds == 5
+    with pytest.raises(AbsentError, match="expected records of two seeds of every cell, got 1"):
+        fit(STUDY, records(seeds=1), "cmc_at_1")
+    with pytest.raises(AbsentError, match="got 0"):
+        fit(STUDY, [], "cmc_at_1")
+
+
+def test_cells_that_mix_effects_up_are_refused():
+    made = [
+        r for r in records()
+        if (r.changed["new.head"] == "softmax") == (r.changed["new.dim"] == 8)
+    ]  # fmt: skip
+    with pytest.raises(AbsentError, match="expected cells that tell 4 effects apart, got 3"):
+        fit(STUDY, made, "cmc_at_1")
+
+
+def test_a_factor_is_one_sentence():
+    found = fit(STUDY, records(noise=0.0), "cmc_at_1")
+    assert tables.sentence(STUDY, found, "size") == (
+        "Size matters: bct keeps 50 (50 to 50) % at 32 and -20 (-20 to -20) % at 8. It does not "
+        "matter by 20 points or more for l2. At every level above old/old: l2. Above old/old from "
+        "16 on: bct."
+    )
+    found = fit(STUDY, records(noise=0.0, base=-0.9, upgrade=0.2), "cmc_at_1")
+    assert tables.sentence(STUDY, found, "size").endswith("Not up to 32: bct.")
+
+
+def test_the_command_prints_tables_and_draws(tmp_path):
+    facts = json.loads(STUDY.model_dump_json())
+    (tmp_path / FILE).write_text(yaml.safe_dump(facts))
+    assert read_study(tmp_path) == STUDY
+    for record in records():
+        folder = tmp_path / "changed" / "-".join(map(str, record.changed.values()))
+        place = record.protocol, record.track, record.method, record.seed
+        write_record(record_path(folder, *place), record)
+    done = CliRunner().invoke(
+        app, ["factors", str(tmp_path), "--out", str(tmp_path / "out")], catch_exceptions=False
+    )
+    assert done.exit_code == 0 and "6 cells of 6 seeds each" in done.output
+    assert "best - worst" in done.output and "Size matters: bct keeps" in done.output
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"factors-head-cmc_at_1.csv", "factors-size-cmc_at_1.svg"} <= names
+    (tmp_path / FILE).write_text("track: glyphs")
+    with pytest.raises(BenchError, match=r"study\.yaml"):
+        read_study(tmp_path)
+
+
+def test_the_committed_plan_tells_its_effects_apart():
+    study, board = read_study(PAYS), read_core_board(PAYS / "board.yaml")
+    cells = [
+        tuple(f.level(make_record(changed=dict(b.set))) for f in study.factors.values())
+        for b in board.boards
+    ]
+    assert None not in {level for cell in cells for level in cell}
+    assert len({*cells}) == len(cells) == 50
+    columns = [(i, a) for i, f in enumerate(study.factors.values()) for a in f.levels.values()]
+    has = np.array([[cell[i] == level for cell in cells] for i, level in columns], int)
+    together, alone = has @ has.T, has.sum(1)
+    for (i, _), row, n in zip(columns, together, alone, strict=True):
+        for (j, _), both, m in zip(columns, row, alone, strict=True):
+            if i != j:  # levels of two factors meet as often as chance has it
+                assert both == n * m / len(cells)
