@@ -119,7 +119,7 @@ def _scores(
         if cell is None or record.status != "done":
             continue
         one = [record]
-        cases = (select.cross_case(one),)
+        cases: tuple[str, ...] = (select.cross_case(one),)
         if record.method == "independent":
             cases = select.lower_case(one), select.self_case(one)
         values = [select.score(record, case, metric) for case in cases]
