@@ -40,6 +40,7 @@ from benchmark.records.record import Record
 from benchmark.records.selection import read_selection
 from benchmark.report import render
 from benchmark.report.card import method_card
+from benchmark.report.outcome import RAW
 from benchmark.report.text_table import simple_table
 from benchmark.training.side_kinds import SIDES
 
@@ -342,12 +343,12 @@ def _study(name: str) -> Iterable[str]:
 
 def _sweep(*names: str) -> list[str]:
     """The cross-test of each point of a sweep, from the CSVs that ``bench run --sweep`` writes."""
-    return _points(names, ("new/old",), lambda method: method != "independent")
+    return _points(names, ("new/old",), lambda method: method not in ("independent", RAW))
 
 
 def _both(*names: str) -> list[str]:
     """The cross-test and the self-test of each point of a sweep: what one gains the other loses."""
-    return _points(names, ("new/old", "new/new"), lambda method: method != "independent")
+    return _points(names, ("new/old", "new/new"), lambda method: method not in ("independent", RAW))
 
 
 def _bounds(*names: str) -> list[str]:
