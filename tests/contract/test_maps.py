@@ -8,6 +8,7 @@ from torch import nn
 
 from benchmark.contract.maps import fit_map
 from benchmark.models.module import Portable
+from benchmark.training import loop
 from benchmark.training.loop import rate
 
 
@@ -116,7 +117,8 @@ def test_adam_with_the_schedule(trainer):
     assert moved == pytest.approx(wanted, abs=1e-5)
 
 
-def test_a_kill_changes_nothing(pairs, trainer, tmp_path):
+def test_a_kill_changes_nothing(pairs, trainer, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "_SAVE_EVERY_S", 0.0)
     calls = 0
 
     def fit(folder=None, kill=None):
