@@ -5,7 +5,8 @@ import io
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,18 @@ _SAVE_EVERY_S = 5.0
 """Seconds between checkpoints, which would take most of the time of short epochs."""
 _LOOK_EVERY = 50
 """Steps between looks at the loss, for which a GPU waits and all devices meet."""
+
+
+@contextmanager
+def checkpoints_each_epoch() -> Iterator[None]:
+    """Write a checkpoint after each epoch of every training meanwhile, however short."""
+    global _SAVE_EVERY_S  # noqa: PLW0603
+    before, _SAVE_EVERY_S = _SAVE_EVERY_S, 0.0
+    try:
+        yield
+    finally:
+        _SAVE_EVERY_S = before
+
 
 EpochCallback = Callable[[int, float, torch.Generator], None]
 

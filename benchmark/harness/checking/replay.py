@@ -6,7 +6,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
 from multiprocessing import get_context
@@ -27,6 +27,7 @@ from benchmark.harness.stages import Context, run_stage
 from benchmark.harness.store import Store
 from benchmark.models.module import load_module
 from benchmark.training.device import Device
+from benchmark.training.loop import checkpoints_each_epoch
 
 Output = dict[str, str]
 """Digest of each file that a stage writes, and of its facts; or its failure, in words."""
@@ -123,7 +124,8 @@ def replay(stage: Stage, root: Path, folder: Path, kill: bool = False) -> Output
     folder.mkdir(parents=True, exist_ok=True)
     inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
     context = Context(folder, folder, Device("cpu"), stage.local, progress)
-    facts = run_stage(stage.kind, stage.params, inputs, context)
+    with checkpoints_each_epoch() if kill else nullcontext():
+        facts = run_stage(stage.kind, stage.params, inputs, context)
     return output_of(folder, facts)
 
 

@@ -15,6 +15,7 @@ from benchmark.errors import BenchError
 from benchmark.harness.checking import repeats, replay
 from benchmark.harness.checking.method import check_method
 from benchmark.harness.evaluation import details
+from benchmark.training import loop
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -172,3 +173,15 @@ def test_a_resumed_training_that_differs(quick, store, monkeypatch):
     resumed = replay.Twin.resumed
     monkeypatch.setattr(replay.Twin, "resumed", lambda *a: resumed(*a) | {"facts": "another"})
     assert "killed and resumed, it differs (curves and counts)" in fault("sound", store)
+
+
+def test_a_killed_training_goes_on_from_its_checkpoint(quick, store, monkeypatch):
+    there, resume = [], loop._resume
+
+    def look(checkpoint, path):
+        there.append(path.exists())
+        resume(checkpoint, path)
+
+    monkeypatch.setattr(loop, "_resume", look)
+    list(check_method("bct", "open-class", store=store))
+    assert True in there
