@@ -24,7 +24,6 @@ from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.measure.bridge import (
-    FOUND,
     MOST,
     Alignment,
     alignment_of,
@@ -34,7 +33,7 @@ from benchmark.upgrade.measure.bridge import (
 from benchmark.upgrade.measure.evaluation import evaluate
 from benchmark.upgrade.read.apart import read_apart
 from benchmark.upgrade.read.gallery import GalleryBlock, Whole
-from benchmark.upgrade.read.request import KEEP, REEMBED, UpgradeRequest
+from benchmark.upgrade.read.request import FOUND, KEEP, REEMBED, UpgradeRequest
 from benchmark.upgrade.search.lists import ResultList
 from benchmark.upgrade.search.strategies import StrategyPlan
 

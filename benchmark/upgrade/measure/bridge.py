@@ -32,7 +32,7 @@ from benchmark.upgrade.measure.study import (
 )
 from benchmark.upgrade.read.apart import Apart
 from benchmark.upgrade.read.gallery import Whole, one_pass, unit
-from benchmark.upgrade.read.request import Tell
+from benchmark.upgrade.read.request import FOUND, Tell
 from benchmark.upgrade.search.lists import threads_of
 from benchmark.upgrade.search.strategies import make_plan
 
@@ -41,11 +41,6 @@ ATTEMPTS = 3
 """Fits without pairs."""
 MOST = ATTEMPTS // 2 + 1
 """Attempts that must agree."""
-FOUND = {"queries": 0.5, "pairs": 0.95}
-"""Share of texts whose own old vector is the nearest of the mapped new one, of aligned spaces.
-Pairs are of other texts than the gallery, and easier. Chosen on Cranfield, Banking77 and Grocery as
-those that best tell which maps keep half of re-embedding's score; other corpora show how well
-(``bench pairs gone``)."""
 AGREE = 0.5
 """Mean cosine of a query by two attempts, about the means, of attempts that agree."""
 _LEAST = 20

@@ -1,6 +1,6 @@
 """Words about what was judged, and about the report's sections."""
 
-from benchmark.upgrade.read.request import KEEP
+from benchmark.upgrade.read.request import FOUND, KEEP
 from benchmark.upgrade.show import wording
 from benchmark.upgrade.show.wording import Document
 
@@ -64,8 +64,9 @@ def assumed(document: Document) -> str:
 
 
 ALIGNMENT = (
-    "A map of new vectors must find the old vector of the same text among others: of half of the "
-    "queries, or of 90 % of held-out pairs; without any pair most attempts must end in one map."
+    "A map of new vectors must find the old vector of the same text among others: of "
+    f"{100 * FOUND['queries']:.0f} % of the queries, or of {100 * FOUND['pairs']:.0f} % of "
+    "held-out pairs; without any pair most attempts must end in one map."
 )
 
 
