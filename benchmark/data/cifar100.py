@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmark.config.checks import Seed
-from benchmark.config.declarations import Download, EvaluationSet, Offer, Origin
+from benchmark.config.declarations import Download, Origin
 from benchmark.config.files import digest, read_bytes
 from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import readable
-from benchmark.data.readers import FileDatasetReader
-from benchmark.data.splits import HeldOut, divided_classes
+from benchmark.data.readers import HeldOutDatasetReader
+from benchmark.data.splits import divided_classes
 from benchmark.errors import BenchError
 
 FOLDER, ARCHIVE = "cifar-100-binary", "cifar-100-binary.tar.gz"
@@ -38,14 +38,14 @@ _Part = tuple[Pixels, Ints, Ints]
 
 
 @dataclass(frozen=True)
-class Cifar100(FileDatasetReader):
+class Cifar100(HeldOutDatasetReader):
     """Small photographs, each a template; ``test`` and ``seen`` are both the test set.
 
     With classes held out ``test`` has all their images, ``seen`` the test images of the others.
     """
 
     columns: ClassVar = frozenset({"templates", "texts"})
-    evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
+    decoder: ClassVar = ""
     origin: ClassVar = Origin(
         "https://www.cs.toronto.edu/~kriz/cifar.html",
         downloads=(Download(
@@ -62,18 +62,6 @@ class Cifar100(FileDatasetReader):
 
     # decides which items are enrolled, in which gallery, and which classes are held out
     seed: Seed = 0
-    # Share of the classes that nobody trains on, to evaluate on classes that no model has seen.
-    held_out: HeldOut = 0.0
-    # Choose settings without a look at what is evaluated: train on the first four fifths of each
-    # class's training images and evaluate on the others; with classes held out, hold out as large
-    # a share of those that are left.
-    tuning: bool = False
-
-    def offers(self, root: Path | None) -> Offer:
-        """As declared; where classes are held out no model has seen those of ``test``."""
-        plain = super().offers(root)
-        sets = {**plain.evaluation_sets, "test": EvaluationSet(unseen=self.held_out > 0)}
-        return Offer(plain.columns, sets)
 
     def files(self, root: Path) -> list[Path]:
         """The archive, or its four files."""
@@ -86,10 +74,6 @@ class Cifar100(FileDatasetReader):
         with readable(place):
             stats = [path.stat() for path in self.files(root)]
         return _files_hash(place, tuple((stat.st_size, stat.st_mtime_ns) for stat in stats))
-
-    def source(self, root: Path | None) -> dict[str, Any]:
-        """All that determines the images; nothing is decoded."""
-        return {key: v for key, v in super().source(root).items() if key != "decoder"}
 
     def read(self, root: Path) -> Dataset:
         """Read both parts."""

@@ -18,14 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmark.config.checks import Seed
-from benchmark.config.declarations import EvaluationSet, Offer, Origin
+from benchmark.config.declarations import Origin
 from benchmark.config.files import file_size, read_bytes
 from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Files, readable
 from benchmark.data.images import MOST_BYTES, Share, Side, View, decode_view, images_of
-from benchmark.data.readers import FileDatasetReader
-from benchmark.data.splits import HeldOut, divided_classes
+from benchmark.data.readers import HeldOutDatasetReader
+from benchmark.data.splits import divided_classes
 from benchmark.errors import BenchError
 
 ARCHIVE, TABLE = "grocery.zip", "classes.csv"
@@ -50,14 +50,13 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Grocery(FileDatasetReader):
+class Grocery(HeldOutDatasetReader):
     """Products; each photograph is a template of its own.
 
     With classes held out ``test`` has these alone, ``seen`` the others.
     """
 
     columns: ClassVar = frozenset({"templates", "texts", "groups"})
-    evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
     pictures: ClassVar = True
     origin: ClassVar = Origin(
         "https://github.com/marcusklasson/GroceryStoreDataset",
@@ -75,17 +74,6 @@ class Grocery(FileDatasetReader):
     keep: Share = 1.0  # share of the short side that is kept
     # decides which items are enrolled, in which gallery, and which classes are held out
     seed: Seed = 0
-    # Share of the classes that nobody trains on, to evaluate on classes that no model has seen.
-    held_out: HeldOut = 0.0
-    # Choose settings without a look at what `test` evaluates: of classes held out as large a share
-    # of those that are left; without, `val` in the place of `test`, and `train` alone as gallery.
-    tuning: bool = False
-
-    def offers(self, root: Path | None) -> Offer:
-        """As declared; where classes are held out no model has seen those of ``test``."""
-        plain = super().offers(root)
-        sets = {**plain.evaluation_sets, "test": EvaluationSet(unseen=self.held_out > 0)}
-        return Offer(plain.columns, sets)
 
     def files(self, root: Path) -> list[Path]:
         """The archive; or the table, the lists, every photograph and every description."""

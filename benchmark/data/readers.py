@@ -13,7 +13,7 @@ import PIL
 from pydantic_core import from_json
 
 from benchmark.config.checks import Seed
-from benchmark.config.declarations import EvaluationSet
+from benchmark.config.declarations import EvaluationSet, Offer
 from benchmark.config.files import file_digest, read_bytes
 from benchmark.config.reading import build
 from benchmark.data.annotations import AS_TEXT, below, in_order, listed_order, read_captions
@@ -21,6 +21,7 @@ from benchmark.data.base import Dataset, DatasetReader, ImageSet
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Labelled, check_names, content_hash, data_root
 from benchmark.data.images import Share, Side, View, images_of
+from benchmark.data.splits import HeldOut
 from benchmark.errors import BenchError
 
 RESIZED = "resized.json"
@@ -76,7 +77,7 @@ class FileDatasetReader(DatasetReader):
 
     @property
     def decoder(self) -> str:
-        """Packages that decode the images, which may move a pixel between releases."""
+        """Packages that decode the images, which may move a pixel; empty if nothing is decoded."""
         torchvision = version("torchvision").partition("+")[0]
         return f"pillow {PIL.__version__}, torchvision {torchvision}"
 
@@ -87,11 +88,9 @@ class FileDatasetReader(DatasetReader):
     def source(self, root: Path | None) -> dict[str, Any]:
         """All that determines the images: options, reading version, decoder, hash of the files."""
         root = data_root(root, self.name)
-        known = self._options(root) | {
-            "reading": self.reading,
-            "decoder": self.decoder,
-            "files": self.files_hash(root),
-        }
+        known = self._options(root) | {"reading": self.reading, "files": self.files_hash(root)}
+        if self.decoder:
+            known["decoder"] = self.decoder
         copy = root / RESIZED  # what `bench data resize` did
         return known | ({"resized": read_copy(copy)} if copy.is_file() else {})
 
@@ -128,6 +127,28 @@ class FileDatasetReader(DatasetReader):
             path = below(root, self.class_order, "class_order")
             order = listed_order(path, self.class_keys(dataset, root)[:n_train])
         return in_order(dataset, order)
+
+
+@dataclass(frozen=True)
+class HeldOutDatasetReader(FileDatasetReader):
+    """Base of a dataset whose classes may be held out.
+
+    ``test`` has these alone, ``seen`` the others; without any both have all.
+    """
+
+    evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
+
+    # Share of the classes that nobody trains on, to evaluate on classes that no model has seen.
+    held_out: HeldOut = 0.0
+    # Choose settings without a look at what `test` evaluates: of classes held out as large a share
+    # of those that are left; without, a part of what trains in the place of what `test` has.
+    tuning: bool = False
+
+    def offers(self, root: Path | None) -> Offer:
+        """As declared; where classes are held out no model has seen those of ``test``."""
+        plain = super().offers(root)
+        sets = {**plain.evaluation_sets, "test": EvaluationSet(unseen=self.held_out > 0)}
+        return Offer(plain.columns, sets)
 
 
 @dataclass(frozen=True)

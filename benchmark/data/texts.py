@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from benchmark.config.declarations import EvaluationSet, Offer
 from benchmark.config.embedders import Modality
 from benchmark.data.base import Pixels
-from benchmark.data.readers import FileDatasetReader
-from benchmark.data.splits import HeldOut
+from benchmark.data.readers import HeldOutDatasetReader
 from benchmark.errors import BenchError
 
 LONGEST = 4096
@@ -50,28 +47,9 @@ def from_bytes(pixels: Pixels) -> list[str]:
 
 
 @dataclass(frozen=True)
-class TextDatasetReader(FileDatasetReader):
-    """Base of a dataset of texts; each is a template of its own.
-
-    With classes held out ``test`` has these alone, ``seen`` the others.
-    """
+class TextDatasetReader(HeldOutDatasetReader):
+    """Base of a dataset of texts; each is a template of its own."""
 
     columns: ClassVar = frozenset({"templates"})
-    evaluation_sets: ClassVar = {"test": EvaluationSet(), "seen": EvaluationSet()}
     modality: ClassVar[Modality] = "text"
-
-    # Share of the classes that nobody trains on, to evaluate on classes that no model has seen.
-    held_out: HeldOut = 0.0
-    # Choose settings without a look at what `test` evaluates: of classes held out as large a share
-    # of those that are left; without, texts that train in the place of those that `test` has.
-    tuning: bool = False
-
-    def offers(self, root: Path | None) -> Offer:
-        """As declared; where classes are held out no model has seen those of ``test``."""
-        plain = super().offers(root)
-        sets = {**plain.evaluation_sets, "test": EvaluationSet(unseen=self.held_out > 0)}
-        return Offer(plain.columns, sets)
-
-    def source(self, root: Path | None) -> dict[str, Any]:
-        """All that determines the texts; nothing is decoded."""
-        return {key: v for key, v in super().source(root).items() if key != "decoder"}
+    decoder: ClassVar = ""

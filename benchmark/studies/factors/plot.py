@@ -7,14 +7,13 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from benchmark.report import numbers
-from benchmark.report.plots import frames, style
+from benchmark.report.plots import style
 from benchmark.studies.factors.design import FactorStudy
 from benchmark.studies.factors.model import Factors
-from benchmark.studies.lengths.plot import APART
+from benchmark.studies.lengths.plot import APART, share_lines
 
 
 def plot_factors(
@@ -49,16 +48,7 @@ def draw(study: FactorStudy, found: Factors, name: str) -> Figure:
         if value is not None
     ]
     data = pd.DataFrame(rows, columns=["method", "place", "share"])
-    grid = sns.relplot(
-        data, kind="line", x="place", y="share", hue="method", style="method", height=3.6,
-        aspect=1.4, err_style="bars", facet_kws={"legend_out": False},
-        **frames.INTERVAL, **style.looks(data["method"]),
-    )  # fmt: skip
-    for axes in grid.axes.flat:
-        axes.axhline(0, color=style.INK, lw=0.7)
-        axes.set_xticks(range(len(levels)), levels)
-    grid.set_axis_labels(factor.title, "share of the upgrade kept, percent")
-    sns.move_legend(grid, "upper left", bbox_to_anchor=(1, 1), title=None)
+    grid = share_lines(data, levels, factor.title)
     title = f"{numbers.metric(found.metric).label}: what is kept of the upgrade, by {factor.title}"
     about = f"{found.cells} cells, {found.seeds} seeds; bars: 95 % intervals over seeds"
     style.heading(grid.figure, title, f"{study.protocol} on {study.track}; {about}")

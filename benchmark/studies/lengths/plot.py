@@ -51,6 +51,16 @@ def draw(found: Lengths) -> Figure | None:
     data = frame(found)
     if data.empty:
         return None
+    grid = share_lines(data, [str(n) for n in found.lengths], "times as long")
+    label = numbers.metric(found.metric).label
+    title = f"{label}: what is kept of the upgrade, by length of training"
+    place = f"{found.protocol} on {found.track}, seed {found.seed}"
+    style.heading(grid.figure, title, f"{place}; bars: 95 % intervals over classes")
+    return grid.figure
+
+
+def share_lines(data: pd.DataFrame, levels: Sequence[str], about: str) -> sns.FacetGrid:
+    """Draw shares as :func:`frame` has them, a line for each method; places are of levels."""
     grid = sns.relplot(
         data, kind="line", x="place", y="share", hue="method", style="method", height=3.6,
         aspect=1.4, err_style="bars", facet_kws={"legend_out": False},
@@ -58,11 +68,7 @@ def draw(found: Lengths) -> Figure | None:
     )  # fmt: skip
     for axes in grid.axes.flat:
         axes.axhline(0, color=style.INK, lw=0.7)
-        axes.set_xticks(range(len(found.lengths)), [str(n) for n in found.lengths])
-    grid.set_axis_labels("times as long", "share of the upgrade kept, percent")
+        axes.set_xticks(range(len(levels)), levels)
+    grid.set_axis_labels(about, "share of the upgrade kept, percent")
     sns.move_legend(grid, "upper left", bbox_to_anchor=(1, 1), title=None)
-    label = numbers.metric(found.metric).label
-    title = f"{label}: what is kept of the upgrade, by length of training"
-    place = f"{found.protocol} on {found.track}, seed {found.seed}"
-    style.heading(grid.figure, title, f"{place}; bars: 95 % intervals over classes")
-    return grid.figure
+    return grid
