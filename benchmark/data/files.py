@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ IMAGES = frozenset((
 ))  # fmt: skip
 """Endings of the names of images, in small letters."""
 
-SMALL_BYTES = 64 * 2**20
+SMALL_BYTES = 2**30
 """Up to here the contents are hashed; beyond, names, sizes and times stand for them."""
 
 _MOST_TABLE = 2**28
@@ -213,12 +214,19 @@ def content_hash(root: Path, files: Sequence[Path]) -> str:
 
     Times stand for contents of more than ``SMALL_BYTES`` in all.
     """
-    digest = hashlib.sha256()
     with readable(root):
-        stats = sorted((path.relative_to(root).as_posix(), path, path.stat()) for path in files)
-        small = sum(stat.st_size for _, _, stat in stats) <= SMALL_BYTES
-        for name, path, stat in stats:
-            digest.update(f"{name}\0{stat.st_size}\0".encode("utf-8", "surrogateescape"))
-            content = hashlib.sha256(read_bytes(path, SMALL_BYTES)).digest() if small else None
-            digest.update(content or f"{stat.st_mtime_ns}\0".encode())
+        stats = [(path.relative_to(root).as_posix(), path.stat()) for path in files]
+        facts = sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+        return _content_hash(root, tuple(facts))
+
+
+@lru_cache(maxsize=2)
+def _content_hash(root: Path, facts: tuple[tuple[str, int, int], ...]) -> str:
+    """Hash of what lies there, for as long as names, sizes and times stay as they are."""
+    digest = hashlib.sha256()
+    small = sum(size for _, size, _ in facts) <= SMALL_BYTES
+    for name, size, changed in facts:
+        digest.update(f"{name}\0{size}\0".encode("utf-8", "surrogateescape"))
+        content = hashlib.sha256(read_bytes(root / name, SMALL_BYTES)).digest() if small else None
+        digest.update(content or f"{changed}\0".encode())
     return digest.hexdigest()
