@@ -19,10 +19,11 @@ from benchmark.config.split_sizes import generation_lines
 from benchmark.config.sweep import Axis
 from benchmark.errors import printable
 from benchmark.harness.execution import Reporter
-from benchmark.harness.graph import TAKE, Stage
+from benchmark.harness.graph import Stage
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.requests import Request
 from benchmark.harness.store import Store
+from benchmark.harness.work import TakenWork
 from benchmark.metrics.intervals import LEAST_GROUPS
 from benchmark.report.costs import hours_words
 
@@ -150,7 +151,9 @@ def time_words(stages: Sequence[Stage], track: str) -> str:
     """Time of some stages by committed records, behind a comma; empty where they say nothing."""
     from benchmark.report.run_times import stage_seconds
 
-    known = [stage_seconds(track, stage.title) for stage in stages if stage.kind != TAKE]
+    known = [
+        stage_seconds(track, s.about.verb) for s in stages if not isinstance(s.work, TakenWork)
+    ]
     seconds = sum(each for each in known if each is not None)
     if None in known or not seconds:
         return ""

@@ -8,8 +8,7 @@ from benchmark.harness.ddp import run_in_ranks
 from benchmark.harness.execution import Compute, Reporter, measured
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
-
-_TRAININGS = ("train", "side", "update", "first")
+from benchmark.harness.work import TrainingWork
 
 
 def execute_locally(
@@ -46,7 +45,7 @@ def run_one(
     with store.writing(stage.name) as out:
         if out is None:
             return
-        if compute.devices > 1 and stage.kind in _TRAININGS:
+        if compute.devices > 1 and isinstance(stage.work, TrainingWork):
             facts, used = run_in_ranks(stage, store, out, compute)
         else:
             facts, used = measured(stage, store.root, out, compute, progress)

@@ -55,6 +55,11 @@ class Entry:
     n_bytes: int
     age: float  # seconds since it was written last
 
+    @property
+    def kind(self) -> str:
+        """The kind of the stage, with which its name begins."""
+        return self.name.partition("-")[0]
+
 
 class Store:
     """A folder of finished stages, and of work in progress that a later run goes on with.
