@@ -8,10 +8,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from rich import progress
-from rich.console import Console
+from rich.progress import TaskID
 
-from benchmark.cli.output import echo
+from benchmark.cli.output import bars, echo
 from benchmark.cli.records import print_tables
 from benchmark.config import registry
 from benchmark.config.files import default_store, digest, plain_io_errors, writable, write_whole
@@ -35,14 +34,9 @@ class Progress(Reporter):
     """One line a stage; on a terminal with a bar, elsewhere when the stage has ended."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True)
-        self.bar = progress.Progress(
-            progress.TextColumn("{task.description}"), progress.BarColumn(bar_width=24),
-            progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
-            progress.TextColumn("left"),
-            console=self.console, transient=True, disable=not self.console.is_terminal,
-        )  # fmt: skip
-        self.places: dict[str, tuple[str, progress.TaskID]] = {}
+        self.bar = bars("{task.description}")
+        self.console = self.bar.console
+        self.places: dict[str, tuple[str, TaskID]] = {}
         self.left: Counter[str] = Counter()  # stages by kind, where no record tells their time
         self.took: dict[str, list[float]] = {}
 

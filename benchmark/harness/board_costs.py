@@ -70,13 +70,8 @@ def _of_what_is_missing(
 ) -> list[Stage]:  # fmt: skip
     if not status.todo:
         return []
-    from benchmark.harness.planner import make_plan  # loads torch
-
-    request = unit_request(status.unit, roots)
-    plan = make_plan(
-        request.setup, list(status.todo), [status.unit.seed], data_root=request.data_root,
-        precision=precision, published=published,
-    )  # fmt: skip
+    request = unit_request(status.unit, roots, precision)
+    plan = request.plan(list(status.todo), published=published)
     wanted = [r for r in plan.results if r.label in status.todo]
     return unique_stages(*(end for r in wanted for end in (r.bound, r.upper, r.evaluation)))
 

@@ -123,17 +123,12 @@ def _wanted(
 def _of_unit(
     unit: Unit, board: CoreBoard, results: Path, roots: Mapping[str, Path]
 ) -> Iterator[tuple[str, Wanted]]:
-    from benchmark.harness.planner import make_plan
-
-    request = unit_request(unit, roots)
+    request = unit_request(unit, roots, board.precision)
     if request.setup.track.needs_root and request.data_root is None:
         raise BenchError(f"models: track {unit.track}: needs --data-root {unit.track}=DIR")
     path = record_path(request.folder(results), unit.protocol, unit.track, "independent", unit.seed)
     record = read_record(path)
-    (result, *_) = make_plan(
-        request.setup, ["independent"], [unit.seed], data_root=request.data_root,
-        precision=board.precision,
-    ).results  # fmt: skip
+    (result,) = request.plan(["independent"]).results
     if result.key != record.key:
         raise BenchError(f"{path}: of other work than this code does; run it again first")
     first = result.bound.work.vectors[0].work.model.name

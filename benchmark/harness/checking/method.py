@@ -13,8 +13,8 @@ from benchmark.harness.artifacts import MODEL, load_stored, load_vectors
 from benchmark.harness.checking.parts import Given, check_parts
 from benchmark.harness.checking.repeats import check_replays
 from benchmark.harness.execution import Compute, Reporter
+from benchmark.harness.executor import execute_locally
 from benchmark.harness.graph import Result, Stage
-from benchmark.harness.local import execute_locally
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out
 from benchmark.harness.store import Store
@@ -46,7 +46,7 @@ def check_method(
     request = make_requests([label], protocol, track, settings=_FEW)[0]
     result = request.plan().results[-1]
     if result.evaluation is None:
-        raise _refused(label, str(result.reason))
+        raise BenchError(f"check {label}: {result.reason}; try another --protocol")
     with tempfile.TemporaryDirectory(prefix="bench-check-") as folder, located(f"check {label}"):
         stages = Store(store or Path(folder, "store"))
         own = [
@@ -61,10 +61,6 @@ def check_method(
         yield from check_replays(own, _seen(result, own), parts, stages, Path(folder))
         yield from _check_record(request, stages, Path(folder, "runs"))
     yield f"{label} is fine"
-
-
-def _refused(label: str, reason: str) -> BenchError:
-    return BenchError(f"check {label}: {reason}; try another --protocol")
 
 
 def _stands_on(stage: Stage, own: Sequence[Stage]) -> bool:

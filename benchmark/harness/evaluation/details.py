@@ -14,7 +14,7 @@ from benchmark.harness.evaluation.partial_backfill import LastUpdate
 from benchmark.harness.work import EvaluationWork
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.metrics.statistics import kendall_tau
-from benchmark.records.details import Details, Ordering, Picture, QueryResults
+from benchmark.records.details import Details, Ordering, Picture, QueryResults, main_cases
 from benchmark.records.details_writer import pack
 from benchmark.tasks.base import TaskResult
 
@@ -38,13 +38,9 @@ class DetailsCollector:
         self.class_names = class_names
         self.results: dict[tuple[str, str], QueryResults] = {}
         self.picture: Picture | None = None
-        first, last = work.generations[0], work.generations[-1]
-        old = first + "'" * (len(work.generations) - 1)
-        self.cross = f"{last}/{first}"
-        self.main = (self.cross, f"{last}/{last}", f"{first}/{first}", f"{old}/{old}")
-        looked = (f"{first}/{first}", self.cross, f"{last}/{last}")
-        by_item = "retrieval" in work.tasks
-        self.nearest = NearestItems(items, work.distance, looked) if by_item else None
+        self.main = cross, new, old, _ = main_cases(work.generations)
+        self.cross, by_item = cross, "retrieval" in work.tasks
+        self.nearest = NearestItems(items, work.distance, (old, cross, new)) if by_item else None
 
     def add(self, case: Case, results: Sequence[TaskResult]) -> None:
         """Keep the results of a case by query; draw it if it is the cross-test."""
@@ -137,11 +133,8 @@ def compare_priority(work: EvaluationWork[Path], items: Evaluation) -> Ordering 
     if distance is None:
         return None
     scores = (priority, distance)
-    predicted, true = (_share(by_score(score[rows], items.ids[rows])) for score in scores)
+    orders = (by_score(score[rows], items.ids[rows]) for score in scores)
+    # Share of the items that come before each.
+    predicted, true = (np.argsort(order) / (len(rows) - 1) for order in orders)
     some = np.sort(np.random.default_rng(0).permutation(len(rows))[:_POINTS])
     return Ordering(predicted[some], true[some], kendall_tau(predicted, true), len(rows))
-
-
-def _share(order: Ints) -> NDArray[np.float64]:
-    """Share of the items that come before each."""
-    return np.argsort(order) / (len(order) - 1)
