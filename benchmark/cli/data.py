@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from benchmark.cli import options
 from benchmark.cli.output import echo, echo_json, progress_bar
 from benchmark.errors import BenchError
 
@@ -21,7 +22,7 @@ Root = Annotated[Path | None, Option(help="Folder of the images.")]
 
 
 @app.command("list", epilog="Example: `bench data list`")
-def list_(as_json: Annotated[bool, Option("--json", help="For programs.")] = False) -> None:
+def list_(as_json: options.AsJson = False) -> None:
     """List the datasets that come from files: their size, their terms, how to have them."""
     from benchmark.config import registry
 

@@ -56,6 +56,15 @@ Published = Annotated[
         show_default=False,
     ),
 ]
+Store = Annotated[
+    Path | None, typer.Option("--store", help="Folder of stage outputs; else the user's cache.")
+]
+Engine = Annotated[
+    Literal["local", "ray"], typer.Option("--engine", help="`local`, or `ray` for a cluster.")
+]
+PlotsAndCsv = Annotated[
+    Path | None, typer.Option("--out", help="Also write plots and CSV into a folder.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Protocol = Annotated[
     str,
