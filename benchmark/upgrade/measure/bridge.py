@@ -7,8 +7,8 @@ there are attempts.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ from benchmark.upgrade.measure.study import (
     study_groups,
 )
 from benchmark.upgrade.read.apart import Apart
-from benchmark.upgrade.read.gallery import Whole, one_pass, unit
+from benchmark.upgrade.read.gallery import Whole, about_mean, one_pass
 from benchmark.upgrade.read.request import FOUND, Tell
 from benchmark.upgrade.search.lists import threads_of
 from benchmark.upgrade.search.strategies import make_plan
@@ -71,10 +71,6 @@ class Alignment:
     attempts: int
     aligned: bool
     sure: bool
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return asdict(self)
 
 
 def bridge(
@@ -159,14 +155,10 @@ def _unpaired(
         if refused:
             return [], refused, None
         fits += made
-    views = [_about_mean(fit.conversion.view(inputs.queries)) for fit in fits]
+    views = [about_mean(fit.conversion.view(inputs.queries)) for fit in fits]
     cosines = np.array([[(a * b).sum(1).mean() for b in views] for a in views])
     best = int(cosines.sum(1).argmax())
     return [fits[best]], {}, int((cosines[best] >= AGREE).sum())
-
-
-def _about_mean(vectors: Floats) -> Floats:
-    return unit(vectors - vectors.mean(0), "cosine")
 
 
 def alignment_of(apart: Apart, fit: FittedMap, agree: int | None) -> Alignment:

@@ -16,8 +16,9 @@ from benchmark.metrics.relevance import RelevantRanks
 from benchmark.metrics.retrieval import cut_off
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import spans
-from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, one_pass
+from benchmark.upgrade.read.gallery import Blocks, EmbeddedSample, GalleryBlock, one_pass
 from benchmark.upgrade.read.qrels import RelevantPairs
+from benchmark.upgrade.read.request import REEMBED
 from benchmark.upgrade.search.lists import ListResult, ListsSearch, PairScores, relevant_ranks
 from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPlan
 
@@ -154,6 +155,39 @@ def evaluate(
     (found,) = one_pass(blocks, [run.search])
     jobs = run.rescoring(found)
     return run.evaluated(found, dict(zip(jobs, one_pass(blocks, [*jobs.values()]), strict=True)))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The smaller gallery, of items that maps have not seen.
+
+    Attributes:
+        sample: Its items.
+        relevant: Pairs that count there.
+        distance: ``cosine``, ``dot`` or ``l2``.
+        metric: The one that decides.
+    """
+
+    sample: EmbeddedSample
+    relevant: RelevantPairs
+    distance: str
+    metric: str
+
+    def evaluate(self, plan: StrategyPlan, distance: str = "") -> Evaluated:
+        """Evaluate the strategies of a plan, by another distance perhaps."""
+        return evaluate(
+            self.sample.blocks, self.relevant, self.sample.known, plan, distance or self.distance,
+            keep_nearest=True,
+        )  # fmt: skip
+
+    def values(
+        self, plan: StrategyPlan, against: str = REEMBED, distance: str = ""
+    ) -> dict[str, Values]:
+        """The deciding metric by strategy and query, ``[n]``; agreement is with ``against``."""
+        found = self.evaluate(plan, distance)
+        if self.metric == AGREEMENT:
+            return found.agreement(against)
+        return {name: scores[self.metric] for name, scores in found.scores.items()}
 
 
 def scores_of(ranks: Ints, relevant: RelevantPairs) -> Scores:
