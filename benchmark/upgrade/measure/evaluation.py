@@ -173,19 +173,22 @@ class HeldOut:
     distance: str
     metric: str
 
-    def evaluate(self, plan: StrategyPlan, distance: str = "") -> Evaluated:
+    def evaluate(
+        self, plan: StrategyPlan, distance: str = "", *, keep_nearest: bool = True
+    ) -> Evaluated:
         """Evaluate the strategies of a plan, by another distance perhaps."""
         return evaluate(
             self.sample.blocks, self.relevant, self.sample.known, plan, distance or self.distance,
-            keep_nearest=True,
+            keep_nearest=keep_nearest,
         )  # fmt: skip
 
     def values(
         self, plan: StrategyPlan, against: str = REEMBED, distance: str = ""
     ) -> dict[str, Values]:
         """The deciding metric by strategy and query, ``[n]``; agreement is with ``against``."""
-        found = self.evaluate(plan, distance)
-        if self.metric == AGREEMENT:
+        by_agreement = self.metric == AGREEMENT
+        found = self.evaluate(plan, distance, keep_nearest=by_agreement)
+        if by_agreement:
             return found.agreement(against)
         return {name: scores[self.metric] for name, scores in found.scores.items()}
 
