@@ -1,6 +1,7 @@
 """Stores of vectors as databases' own programs write them: Chroma, LanceDB, faiss, VDF."""
 
 import importlib.util
+import pickle
 import resource
 import shutil
 import sqlite3
@@ -88,8 +89,10 @@ def test_committed_indexes(name):
     assert bool(source.told) == ("ivf" not in name)
 
 
-@pytest.mark.parametrize("spec", ["Flat", "IDMap,Flat", "SQ8", "PQ4x4np", "IVF4,Flat", "IVF4,SQ8",
-                                  "IVF4,PQ4x4np", "HNSW8"])  # fmt: skip
+@pytest.mark.parametrize("spec", [
+    "Flat", "IDMap,Flat", "SQ8", "IDMap,SQ8", "PQ4x4np", "IVF4,Flat", "IVF4,SQ8", "IVF4,PQ4x4np",
+    "HNSW8",
+])  # fmt: skip
 def test_indexes_of_faiss(spec, writers, tmp_path):
     pytest.importorskip("faiss")
     rows = np.random.default_rng(0).standard_normal((1000, 16)).astype(np.float32)
@@ -100,6 +103,8 @@ def test_indexes_of_faiss(spec, writers, tmp_path):
     found = source.read()
     some = np.concatenate(list(source.vectors(64, 100, 300)))
     np.testing.assert_array_equal(some, found[100:300])
+    elsewhere = pickle.loads(pickle.dumps(source))  # as another process reads it
+    np.testing.assert_array_equal(elsewhere.read(), found)
     lossy = "SQ" in spec or "PQ" in spec
     assert bool(source.told) == lossy
     if not lossy:
@@ -270,8 +275,6 @@ def test_damaged_folders_of_chroma(chroma):
 
 def test_nothing_pickled_is_carried_out(tmp_path, monkeypatch):
     """A file of labels that would call something: it is passed over, and nothing is called."""
-    import pickle
-
     from benchmark.upgrade.formats.chroma import _labels
 
     class Evil:
