@@ -9,12 +9,11 @@ from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Values
 
-Values = NDArray[np.float64]
 K = TypeVar("K")
 
 

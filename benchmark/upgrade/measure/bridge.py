@@ -17,10 +17,10 @@ from benchmark.contract.arrays import apply
 from benchmark.contract.interpolation import Between, turn
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import mean, measured
-from benchmark.ranking.arrays import Floats
+from benchmark.ranking.arrays import Floats, Values
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.fit.maps import FittedMap
-from benchmark.upgrade.measure.evaluation import StrategyEvaluation, Values
+from benchmark.upgrade.measure.evaluation import StrategyEvaluation
 from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import (
     Fold,

@@ -12,8 +12,7 @@ import numpy as np
 from benchmark.contract.fusion import RescoredList
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean, measured
-from benchmark.ranking.arrays import Floats
-from benchmark.upgrade.measure.evaluation import Values
+from benchmark.ranking.arrays import Floats, Values
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock, unit
 from benchmark.upgrade.read.request import KEEP, REEMBED

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmark.metrics import relevance, retrieval
 from benchmark.metrics.relevance import RelevantRanks
 from benchmark.metrics.retrieval import cut_off
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.ranking.engine import spans
 from benchmark.upgrade.read.gallery import Blocks, EmbeddedSample, GalleryBlock, one_pass
 from benchmark.upgrade.read.qrels import RelevantPairs
@@ -22,7 +22,6 @@ from benchmark.upgrade.read.request import REEMBED
 from benchmark.upgrade.search.lists import ListResult, ListsSearch, PairScores, relevant_ranks
 from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPlan
 
-Values = NDArray[np.float64]
 Scores = dict[str, Values]
 """Metric -> one value for each evaluated query."""
 

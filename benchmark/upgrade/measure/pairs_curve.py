@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean, measured
+from benchmark.ranking.arrays import Values
 from benchmark.upgrade.fit import maps as map_fits
-from benchmark.upgrade.measure.evaluation import Values
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.search.strategies import map_list
 

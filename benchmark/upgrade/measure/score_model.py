@@ -21,13 +21,11 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
-from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged
 from benchmark.training.closed_form import ridge
 from benchmark.upgrade.read.gallery import Taking, places_of, unit
-
-Values = NDArray[np.float64]
 
 KINDS = 2
 """Items that are relevant to no query, and those that are to some."""

@@ -15,7 +15,7 @@ from benchmark.contract.interpolation import SHARES, Between, best_share, turn
 from benchmark.metrics.catalog import describe
 from benchmark.metrics.kept_share import Scored, measured
 from benchmark.models.parts import Affine
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.fit.maps import FittedMap
 from benchmark.upgrade.measure.evaluation import (
@@ -23,7 +23,6 @@ from benchmark.upgrade.measure.evaluation import (
     HeldOut,
     Scores,
     StrategyEvaluation,
-    Values,
     scores_of,
 )
 from benchmark.upgrade.measure.list_estimate import PartlyEmbedded

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.contract.fusion import RankFusion, RescoredList
-from benchmark.ranking.arrays import Floats, Ints
-from benchmark.upgrade.measure.calibration import Values
+from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.measure.list_estimate import Draw, ListEstimate, PartlyEmbedded
 from benchmark.upgrade.measure.score_model import GROUPS, MISSED
 from benchmark.upgrade.read.gallery import PassJob, places_of

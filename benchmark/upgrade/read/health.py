@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.formats.joining import join
 from benchmark.upgrade.formats.rows import BLOCK, Rows, gather
 from benchmark.upgrade.read.gallery import unit
@@ -25,8 +25,6 @@ _UNIT, _ALMOST = 1e-3, 0.05
 _SAME = 0.99
 """Cosine of two vectors of one item by the same model, at least."""
 _QUERIES, _NEAREST = 200, 10
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

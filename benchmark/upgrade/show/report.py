@@ -14,9 +14,10 @@ from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.kept_share import difference, mean
+from benchmark.ranking.arrays import Values
 from benchmark.upgrade.decide.verdict import Decision, Evidence, serving
 from benchmark.upgrade.fit.maps import QUICK
-from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, Values
+from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS
 from benchmark.upgrade.measure.study import StrategyOutcome, Study
 from benchmark.upgrade.read.health import Remark
 from benchmark.upgrade.read.inputs import shown_id
