@@ -3,7 +3,7 @@
 import itertools
 import sys
 import time
-from dataclasses import fields
+from dataclasses import asdict, fields
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import NoneType
@@ -169,7 +169,7 @@ def _doctor(words: list[str], given: dict[str, Any], as_json: Path | None) -> No
         for finding in its:
             echo(f"  {finding}")
     if as_json is not None:
-        write_json(as_json, {"findings": [finding.document() for finding in found]})
+        write_json(as_json, {"findings": [asdict(finding) for finding in found]})
 
 
 class Listener:

@@ -124,6 +124,9 @@ class Download:
     sha256: str
     n_bytes: int
     part_of: str = ""  # another file that holds all of it: downloaded only where asked for
+    # A zip that is packed anew for whoever asks: its hash is over the names and contents of its
+    # files, and its size about what comes.
+    packed_anew: bool = False
 
 
 @dataclass(frozen=True)

@@ -223,10 +223,18 @@ def content_hash(root: Path, files: Sequence[Path]) -> str:
 @lru_cache(maxsize=2)
 def _content_hash(root: Path, facts: tuple[tuple[str, int, int], ...]) -> str:
     """Hash of what lies there, for as long as names, sizes and times stay as they are."""
+    if sum(size for _, size, _ in facts) <= SMALL_BYTES:
+        return contents_hash((name, read_bytes(root / name, SMALL_BYTES)) for name, _, _ in facts)
     digest = hashlib.sha256()
-    small = sum(size for _, size, _ in facts) <= SMALL_BYTES
     for name, size, changed in facts:
-        digest.update(f"{name}\0{size}\0".encode("utf-8", "surrogateescape"))
-        content = hashlib.sha256(read_bytes(root / name, SMALL_BYTES)).digest() if small else None
-        digest.update(content or f"{changed}\0".encode())
+        digest.update(f"{name}\0{size}\0{changed}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def contents_hash(files: Iterable[tuple[str, bytes]]) -> str:
+    """SHA-256 over names, sizes and contents, in this order of the files."""
+    digest = hashlib.sha256()
+    for name, content in files:
+        digest.update(f"{name}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
+        digest.update(hashlib.sha256(content).digest())
     return digest.hexdigest()

@@ -2,8 +2,8 @@
 
 A class is a product, a group one of 43 coarse kinds (the paper says 42), a text the product's
 description. Queries are the photographs of ``test``; the gallery holds those of ``train`` and
-``val``, of other days and shops. Reads the folder of the authors, or a smaller copy in one archive,
-``grocery.zip``.
+``val``, of other days and shops. Reads the folder of the authors, or ``grocery.zip``, an archive of
+their repository or of a smaller copy.
 """
 
 import csv
@@ -12,17 +12,18 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from benchmark.config.checks import Seed
-from benchmark.config.declarations import Origin
+from benchmark.config.declarations import Download, Origin
 from benchmark.config.files import file_size, read_bytes
 from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
-from benchmark.data.files import Files, readable
+from benchmark.data.files import Files, contents_hash, readable
 from benchmark.data.images import MOST_BYTES, Share, Side, View, decode_view, images_of
 from benchmark.data.readers import HeldOutDatasetReader
 from benchmark.data.splits import divided_classes
@@ -30,6 +31,7 @@ from benchmark.errors import BenchError
 
 ARCHIVE, TABLE = "grocery.zip", "classes.csv"
 PARTS = ("train", "val", "test")
+_COMMIT = "fc80ba90f803d79d0383df52c5a4ac5de99ff6fc"  # of the authors' repository
 _MOST_TEXT = 2**20  # bytes of a table, a list or a description
 _MOST_ARCHIVE = 2**30
 _COLUMNS = (
@@ -61,8 +63,11 @@ class Grocery(HeldOutDatasetReader):
     origin: ClassVar = Origin(
         "https://github.com/marcusklasson/GroceryStoreDataset",
         licence="MIT",
-        how="the folder `dataset` of a clone of this repository; a copy of 96 pixels is in "
-        "`protocols/grocery-small` of ours",
+        downloads=(Download(
+            ARCHIVE, f"https://codeload.github.com/marcusklasson/GroceryStoreDataset/zip/{_COMMIT}",
+            "aaf3c8054b4f7603879382a4e2a43bd1420ae2ce2aac473128c927d8708b9ce9", 123_934_653,
+            packed_anew=True,
+        ),),
         counts={
             "training classes": 81, "training images": 2640, "test classes": 81,
             "test images": 5421,
@@ -79,10 +84,15 @@ class Grocery(HeldOutDatasetReader):
         """The archive; or the table, the lists, every photograph and every description."""
         if (root / ARCHIVE).is_file():
             return [root / ARCHIVE]
-        names = [TABLE, *(f"{part}.txt" for part in PARTS)]
-        names += [name for part in PARTS for name, _ in listed(root, part)]
-        names += [product.description for product in products(root)]
-        return [root / name for name in names]
+        return [root / name for name in _names(root)]
+
+    def files_hash(self, root: Path) -> str:
+        """SHA-256 over what is read: the same of the folder and of an archive that holds it."""
+        path = root / ARCHIVE
+        if not path.is_file():
+            return super().files_hash(root)
+        stat = path.stat()
+        return _archive_hash(root, stat.st_size, stat.st_mtime_ns)
 
     def read(self, root: Path) -> Dataset:
         """Decode every photograph once."""
@@ -147,6 +157,21 @@ class Grocery(HeldOutDatasetReader):
         return pixels
 
 
+def _names(root: Path) -> list[str]:
+    """Names of all that is read: the table, the lists, every photograph and every description."""
+    names = [TABLE, *(f"{part}.txt" for part in PARTS)]
+    names += [name for part in PARTS for name, _ in listed(root, part)]
+    return names + [product.description for product in products(root)]
+
+
+@lru_cache(maxsize=2)
+def _archive_hash(root: Path, size: int, changed: int) -> str:  # noqa: ARG001
+    """Hash of what the archive holds, for as long as its size and time stay as they are."""
+    names = sorted(set(_names(root)))
+    with _opened(root) as place:
+        return contents_hash((name, place(name, MOST_BYTES)) for name in names)
+
+
 @contextmanager
 def _opened(root: Path) -> Iterator[Any]:
     """A function from a name below the root, and the most bytes, to the bytes."""
@@ -156,10 +181,13 @@ def _opened(root: Path) -> Iterator[Any]:
         return
     file_size(path, _MOST_ARCHIVE)
     with readable(path), zipfile.ZipFile(path) as archive:
+        # The authors' repository has the table in a folder, as an archive of it has.
+        tables = [name for name in archive.namelist() if f"/{name}".endswith(f"/{TABLE}")]
+        above = min(tables, key=len, default=TABLE).removesuffix(TABLE)
 
         def read(name: str, most: int) -> bytes:
             try:
-                about = archive.getinfo(name)
+                about = archive.getinfo(above + name)
             except KeyError:
                 raise BenchError(f"{path}: expected {name}, found none") from None
             if about.file_size > most:

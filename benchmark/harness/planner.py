@@ -36,6 +36,7 @@ from benchmark.harness.work import (
     SideWork,
     UpdateWork,
 )
+from benchmark.records.slim import DRAWN_SEED
 from benchmark.records.stage_titles import MODEL, TEXT_MODELS, StageTitle
 from benchmark.training.side_kinds import SIDES
 
@@ -324,7 +325,7 @@ class _Layout:
         work = EvaluationWork[Stage](
             part=part, generations=self.names, distance=track.distance, far=track.far,
             fpir=track.fpir, tasks=tasks, narrow=self.setup.narrowing(), where=self._where(),
-            data=self.data,
+            drawn=self.seed == DRAWN_SEED, data=self.data,
             vectors=tuple(
                 self.embed(model, part, f"{label}, {self.names[i]}", mirrored=track.mirrored)
                 for i, model in enumerate(chain)

@@ -217,6 +217,7 @@ class EvaluationWork(StageWork[T]):
     seed: int | None = None  # of these
     narrow: PlainValues | None = None
     where: Annotated[str, HERE] = ""
+    drawn: Annotated[bool, HERE] = True  # a page draws vectors of this seed
     data: Annotated[T, Role("data")]
     vectors: Annotated[tuple[T, ...], Role("vectors{}")]
     images: Annotated[tuple[T, ...], Role("images{}")] = ()  # of a first one of text queries

@@ -20,14 +20,12 @@ from benchmark.metrics.identification import Search, tpir_at_fpir
 from benchmark.metrics.intervals import Span, mean_interval, mean_spreads
 from benchmark.metrics.retrieval import cut_off
 from benchmark.ranking import arrays
-from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 
 if TYPE_CHECKING:
     from benchmark.ranking.ranks import Options, Ranking
     from benchmark.ranking.score_scale import Scale
     from benchmark.ranking.two_lists import Merging
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

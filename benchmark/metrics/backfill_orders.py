@@ -16,12 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.ranking import arrays
-from benchmark.ranking.arrays import Ints
-
-Scores = NDArray[np.float64]
+from benchmark.ranking.arrays import Ints, Values
 
 
 def random(ids: Any, seed: int) -> Ints:
@@ -58,7 +55,7 @@ def class_by_class(labels: Any, ids: Any, seed: int) -> Ints:
     return by_id[np.argsort(np.argsort(drawn)[inverse], kind="stable")]
 
 
-def entropy(logits: Any) -> Scores:
+def entropy(logits: Any) -> Values:
     """Uncertainty of a classifier: the entropy of its probabilities, in nats, ``[n]``.
 
     Logits for the stored vectors are ``[n, classes]``, with at least two classes.
@@ -71,7 +68,7 @@ def entropy(logits: Any) -> Scores:
     return np.asarray(-(np.exp(logs) * logs).sum(1))
 
 
-def margin(logits: Any) -> Scores:
+def margin(logits: Any) -> Values:
     """Uncertainty of a classifier: minus the gap of its two largest probabilities, ``[n]``.
 
     Example:
@@ -82,7 +79,7 @@ def margin(logits: Any) -> Scores:
     return np.asarray(np.exp(logs[:, -2]) - np.exp(logs[:, -1]))
 
 
-def least_confidence(logits: Any) -> Scores:
+def least_confidence(logits: Any) -> Values:
     """Uncertainty of a classifier: minus the logarithm of its largest probability, ``[n]``.
 
     The order is that of ``1 - p``, but near-certain items stay apart.
@@ -94,7 +91,7 @@ def least_confidence(logits: Any) -> Scores:
     return np.asarray(-_log_probabilities(logits).max(1))
 
 
-def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
+def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Values:
     """The alignment loss of each item, FastFill's L_l2: an oracle order's score, ``[n]``.
 
     It compares stored vectors as the update leaves them, ``[n, d]``, with the same items' vectors
@@ -115,7 +112,7 @@ def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Scores:
     return np.asarray(((left - right) ** 2).sum(1))
 
 
-def class_distance(converted: Any, labels: Any) -> Scores:
+def class_distance(converted: Any, labels: Any) -> Values:
     """Distance of each item from the mean of its class in the gallery, ``[n]``.
 
     Of stored vectors as the update leaves them, ``[n, d]``, and their classes, integers or strings.
@@ -230,7 +227,7 @@ def _by_id(ids: Any) -> Ints:
     return first.astype(np.int64)
 
 
-def _log_probabilities(logits: Any) -> Scores:
+def _log_probabilities(logits: Any) -> Values:
     from scipy.special import log_softmax
 
     table = arrays.plain(logits)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Values
 
-Values = NDArray[np.float64]
 Span = tuple[float, float]
 
 DRAWS = 500

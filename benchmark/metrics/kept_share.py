@@ -21,7 +21,7 @@ from benchmark.metrics.intervals import (
     mean_spread,
     usual_step,
 )
-from benchmark.metrics.relevance import Values
+from benchmark.ranking.arrays import Values
 
 _FARTHEST = 1e4
 """Shares beyond this say nothing, and are no ends."""

@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
 from benchmark.metrics.retrieval import cut_off
-from benchmark.ranking.arrays import Ints, Mask
-
-Values = NDArray[np.float64]
+from benchmark.ranking.arrays import Ints, Mask, Values
 
 _RULES = (
     "Ties stand against the query: of equal scores the item of the smaller gain comes first. "

@@ -4,16 +4,17 @@ A ValueError names an argument that is empty, holds NaN, has another length or i
 """
 
 import math
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Values
 
-Values = NDArray[np.float64]
+K = TypeVar("K")
 
 
 @cache
@@ -28,7 +29,9 @@ def t_factor(n: int, level: float = 0.95) -> float:
 
 def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | None:
     """Student's t interval of a mean over seeds, ``[n]``; None for a single seed."""
-    x = _sums(values, None)
+    x = _floats("values", values)
+    if not len(x):
+        raise ValueError("values: expected at least one, got none")
     _level(level)
     if len(x) == 1:
         return None
@@ -52,6 +55,12 @@ def holm(p_values: Any) -> Values:
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
     return adjusted
+
+
+def surely(p_values: Mapping[K, float], level: float) -> set[K]:
+    """Names whose p-value is at most a level, by Holm's correction for all of them."""
+    adjusted = holm([*p_values.values()]) if p_values else ()
+    return {name for name, p in zip(p_values, adjusted, strict=True) if p <= level}
 
 
 @metric(
@@ -78,17 +87,6 @@ def kendall_tau(left: Any, right: Any) -> float | None:
 
 def _floats(name: str, values: Any) -> Values:
     return arrays.scores(name, values).astype(np.float64)
-
-
-def _sums(values: Any, groups: Any) -> Values:
-    """Sum of the values of each group."""
-    x = _floats("values", values)
-    if not len(x):
-        raise ValueError("values: expected at least one, got none")
-    if groups is None:
-        return x
-    _, inverse = np.unique(arrays.one_per_row("groups", groups, len(x)), return_inverse=True)
-    return np.bincount(inverse, x).astype(np.float64)
 
 
 def _level(level: float) -> float:

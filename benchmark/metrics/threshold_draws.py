@@ -16,9 +16,7 @@ from benchmark.metrics import intervals
 from benchmark.metrics.identification import Search
 from benchmark.metrics.verification import allowed
 from benchmark.ranking import arrays
-
-Values = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from benchmark.ranking.arrays import Ints, Values
 
 FEWEST = 30
 """Impostors that a target must accept for its threshold to have an interval."""

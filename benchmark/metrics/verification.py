@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
+from benchmark.ranking.arrays import Values
 
-Values = NDArray[np.float64]
 Scores = NDArray[Any]
 RATE = "Ties are accepted or refused together; a target below 1/n is refused."
 

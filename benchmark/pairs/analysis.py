@@ -67,7 +67,6 @@ class Held:
         off: The estimate minus the truth.
         covered: The interval covers it, as this module has it.
         gain: The same of the gain over keeping the old model.
-        gain_off: As ``off``.
         same_off: The estimate minus the truth on the report's own queries.
         within: That is within the sampling error; None where nothing is estimated.
     """
@@ -77,7 +76,6 @@ class Held:
     off: float
     covered: bool
     gain: bool | None
-    gain_off: float
     same_off: float
     within: bool | None
 
@@ -127,7 +125,7 @@ def _held(
     return Held(
         name, corpus, x["score"] - x["other"],
         covers(x["score"], (x["low"], x["high"]), x["other"], (x["other_low"], x["other_high"])),
-        gain, x["score"] - base - (x["other"] - true), off, within,
+        gain, off, within,
     )  # fmt: skip
 
 
@@ -174,6 +172,14 @@ def whole(record: PairRecord, name: str, size: int | None = None) -> float:
     return float(np.mean(found)) if found else math.nan
 
 
+def by_pair(records: Iterable[PairRecord]) -> dict[str, list[PairRecord]]:
+    """Name of a pair -> its records."""
+    pairs: dict[str, list[PairRecord]] = {}
+    for record in records:
+        pairs.setdefault(record.name, []).append(record)
+    return pairs
+
+
 def upgrades(records: Iterable[PairRecord]) -> list[PairRecord]:
     """Cells whose new model is larger, and truly better."""
     return [r for r in records if r.forward and whole(r, REEMBED) > whole(r, KEEP)]
@@ -208,7 +214,8 @@ def _mean(values: Iterable[float | bool | None]) -> float:
     return float(np.mean(found)) if found else math.nan
 
 
-def _median(values: Iterable[float]) -> float:
+def median(values: Iterable[float]) -> float:
+    """The median of the numbers that are known; NaN of none."""
     found = [v for v in values if not math.isnan(v)]
     return float(np.median(found)) if found else math.nan
 
@@ -234,7 +241,7 @@ def _cascade(records: Sequence[PairRecord]) -> float:
 
 
 def _beyond(records: Sequence[PairRecord]) -> float:
-    return _median(kept(r, LINEAR, 3000) - kept(r, LINEAR) for r in upgrades(records))
+    return median(kept(r, LINEAR, 3000) - kept(r, LINEAR) for r in upgrades(records))
 
 
 def _refused(records: Sequence[PairRecord]) -> float:
@@ -249,10 +256,10 @@ def _linear(records: Sequence[PairRecord]) -> float:
 VALUES: Mapping[str, Callable[[Sequence[PairRecord]], float]] = {
     "coverage": lambda records: _mean(h.covered for h in held(records)),
     "coverage-gain": lambda records: _mean(h.gain for h in held(records)),
-    "regret-median": lambda records: _median(regrets(records)),
+    "regret-median": lambda records: median(regrets(records)),
     "regret-p90": lambda records: float(np.nanquantile(regrets(records), 0.9)),
-    "naive-kept": lambda records: _median(naive(r) for r in upgrades(records)),
-    "rotation-kept": lambda records: _median(kept(r, ROTATION) for r in upgrades(records)),
+    "naive-kept": lambda records: median(naive(r) for r in upgrades(records)),
+    "rotation-kept": lambda records: median(kept(r, ROTATION) for r in upgrades(records)),
     "gain-correlation": _correlation,
     "drift-adapter-kept": _drift,
     "cascade-wins": _cascade,

@@ -11,11 +11,10 @@ from benchmark.config.files import digest
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError
 from benchmark.pairs.cells import CellVectors, cell, sample_sizes
-from benchmark.pairs.columns import DRAWS, METRIC
 from benchmark.pairs.corpora import Corpus, load_source, read_corpus
-from benchmark.pairs.records import ReportRow, read_record, record_path, write_record
+from benchmark.pairs.records import DRAWS, ReportRow, read_record, record_path, write_record
 from benchmark.pairs.vectors import embedded, place_of
-from benchmark.report.text_table import TextTable, simple_table
+from benchmark.report.text_table import TextTable, shown_table
 from benchmark.upgrade.fit.maps import chosen_maps
 
 _REPORT_S = 4.0
@@ -173,9 +172,8 @@ def run(
             problem = CellVectors.of(each.corpus, old, new, each.seed)
             reports = [r.model_dump(mode="json") for r in found if r.draw < draw]
             reports += cell(problem, draw, maps)
-            yield write_record(
-                each.path.parents[1], problem, (each.old, each.new), maps, METRIC, reports
-            )
+            sides = (each.old, old.seconds), (each.new, new.seconds)
+            yield write_record(each.path.parents[1], each.corpus, sides, maps, reports)
 
 
 def status_table(cells: Sequence[CellPlan]) -> TextTable:
@@ -188,5 +186,4 @@ def status_table(cells: Sequence[CellPlan]) -> TextTable:
         lines.append([corpus, str(len(its)), str(len(its) - len(todo)),
                       *(f"{s / 3600:.2f}" for s in hours)])  # fmt: skip
     heads = ("cells", "done", "hours of embedding", "hours of reports")
-    rows = [dict(zip(("corpus", *heads), line, strict=True)) for line in lines]
-    return simple_table("The board of pairs", "pairs-status", ("corpus",), heads, lines, rows)
+    return shown_table("The board of pairs", "pairs-status", ("corpus",), heads, lines)

@@ -9,7 +9,7 @@ no map has seen an item that it is judged by.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,21 +19,21 @@ import torch
 from benchmark.contract.arrays import apply
 from benchmark.contract.interpolation import Between, turn
 from benchmark.metrics.kept_share import Scored, difference, mean, measured
-from benchmark.pairs.columns import METRIC, SCALE, SIZES
 from benchmark.pairs.corpora import Corpus
+from benchmark.pairs.records import METRIC, SCALE, SIZES
 from benchmark.pairs.vectors import Vectors
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.fit.maps import chosen_maps, fit_all
-from benchmark.upgrade.measure.evaluation import Scores, evaluate, scores_of
+from benchmark.upgrade.measure.evaluation import Evaluated, Scores, evaluate, scores_of
 from benchmark.upgrade.measure.query_groups import query_groups
 from benchmark.upgrade.measure.study import Study, joined, study
 from benchmark.upgrade.read.gallery import GalleryBlock, Whole
 from benchmark.upgrade.read.inputs import Inputs, read_inputs
 from benchmark.upgrade.read.qrels import Qrels
 from benchmark.upgrade.read.request import KEEP, UpgradeRequest, missing
-from benchmark.upgrade.search.lists import possible_ranks
-from benchmark.upgrade.search.strategies import Strategy, make_plan
+from benchmark.upgrade.search.lists import ResultList, possible_ranks
+from benchmark.upgrade.search.strategies import Strategy, StrategyPlan, make_plan
 
 
 def sample_sizes(n: int) -> list[int]:
@@ -91,20 +91,33 @@ class CellVectors:
         drawn = np.random.default_rng([self.seed, draw, 2]).permutation(self.n)[:size]
         return np.union1d(drawn, self.relevant(self.halves(draw)[0]))
 
-    def inputs(self, rows: Ints, queries: Ints, seed: int = 0) -> Inputs:
-        """Inputs of a user who has new vectors of some rows, and some of the queries."""
+    def request(self, queries: Ints, rows: Ints | None = None, **more: Any) -> UpgradeRequest:
+        """The request of a user with new vectors of some rows, or of no item, and some queries."""
         items, asked = np.array(self.corpus.item_ids), np.array(self.corpus.query_ids)[queries]
-        ids = {"old_gallery": items, "new_gallery": items[rows], "queries": asked,
-               "old_queries": asked}  # fmt: skip
-        gains = {name: self.corpus.gains[name] for name in asked.tolist()}
-        return read_inputs(UpgradeRequest(
-            self.old.items, self.new.items[rows], self.new.queries[queries],
-            self.old.queries[queries], qrels=gains, ids=ids, seed=seed,
-        ))  # fmt: skip
+        ids = {"old_gallery": items, "queries": asked, "old_queries": asked}
+        if rows is not None:
+            ids["new_gallery"] = items[rows]
+        return UpgradeRequest(
+            self.old.items, None if rows is None else self.new.items[rows],
+            self.new.queries[queries], self.old.queries[queries], ids=ids,
+            qrels={name: self.corpus.gains[name] for name in asked.tolist()}, **more,
+        )  # fmt: skip
 
-    def sizes(self) -> list[int]:
-        """Of its samples."""
-        return sample_sizes(self.n)
+    def inputs(self, rows: Ints, queries: Ints, seed: int = 0) -> Inputs:
+        """Read such a request."""
+        return read_inputs(self.request(queries, rows, seed=seed))
+
+    def evaluated(self, inputs: Inputs, plan: StrategyPlan) -> Evaluated:
+        """Evaluate a plan in the whole gallery, all of which is embedded by both models."""
+        rows = np.arange(self.n)
+        known = GalleryBlock.whole(rows, self.old.items, self.new.items)
+        return evaluate(Whole(inputs.gallery), inputs.pairs(rows), known, plan, inputs.distance)
+
+    def means(self, lists: Mapping[str, ResultList], queries: Ints) -> dict[str, float]:
+        """Mean scores of lists of some queries, by name, as :meth:`evaluated`."""
+        inputs = self.inputs(np.arange(self.n), queries)
+        found = self.evaluated(inputs, StrategyPlan.of_lists(lists))
+        return {name: float(scores[METRIC].mean()) for name, scores in found.scores.items()}
 
 
 def cell(problem: CellVectors, draw: int, maps: str = "quick") -> Iterator[dict[str, Any]]:
@@ -115,7 +128,7 @@ def cell(problem: CellVectors, draw: int, maps: str = "quick") -> Iterator[dict[
         report and of fitting its maps, ``verdict``, ``better`` (re-embedding measurably is),
         ``barred`` (what usual constraints forbid) and by strategy ``COLUMNS`` times ``SCALE``.
     """
-    for size in problem.sizes():
+    for size in sample_sizes(problem.n):
         yield _report(problem, size, draw, chosen_maps(maps))
 
 
@@ -170,14 +183,10 @@ def same(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scores
     """
     rows = np.arange(problem.n)
     inputs = problem.inputs(rows, queries)
-    relevant = inputs.pairs(rows)
-    known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
-    whole = Whole(inputs.gallery)
-    ranks = []
+    relevant, ranks = inputs.pairs(rows), []
     for fold in report.folds:
         some = [each for each in fold.plan.strategies if each.embeds_gallery]
-        plan = replace(fold.plan, strategies=some)
-        ranks.append(evaluate(whole, relevant, known, plan, inputs.distance).ranks)
+        ranks.append(problem.evaluated(inputs, replace(fold.plan, strategies=some)).ranks)
     return {
         each.name: scores_of(joined(each, report.folds, ranks, relevant), relevant)
         for each in report.first.plan.strategies if each.embeds_gallery
@@ -196,7 +205,7 @@ def others(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scor
     rows = np.arange(problem.n)
     inputs = problem.inputs(rows, queries)
     relevant, fold = inputs.pairs(rows), report.first
-    sample, whole = fold.sample, Whole(inputs.gallery)
+    sample = fold.sample
     parts = np.random.default_rng(problem.seed).random(problem.n) < 0.5
     unwanted = np.isin(sample.rows, problem.relevant(queries))
     ranks: dict[str, Ints] = {}
@@ -212,9 +221,8 @@ def others(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scor
         )  # fmt: skip
         if ranks:  # what has no map is the same
             plan = replace(plan, strategies=[s for s in plan.strategies if _fits(s)])
-        known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
         its = part[relevant.row[relevant.counted]]
-        for name, found in evaluate(whole, relevant, known, plan, inputs.distance).ranks.items():
+        for name, found in problem.evaluated(inputs, plan).ranks.items():
             ranks[name] = np.where(its, found, ranks.get(name, found))
     query = relevant.query[relevant.counted]
     return {
@@ -230,14 +238,8 @@ def measured_in_old(problem: CellVectors, mapped: Floats, queries: Ints | None =
         mapped: Vectors of the queries there, ``[k, d_old]``.
         queries: Their rows, ``[k]``; by default all.
     """
-    rows = np.arange(problem.n)
     chosen = np.arange(len(problem.groups)) if queries is None else queries
-    inputs = problem.inputs(rows, chosen)
-    plan = make_plan(inputs.gallery, inputs.queries, mapped, {}, [], None)
-    plan = replace(plan, strategies=[s for s in plan.strategies if s.name == KEEP])
-    known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
-    found = evaluate(Whole(inputs.gallery), inputs.pairs(rows), known, plan, inputs.distance)
-    return float(found.scores[KEEP][METRIC].mean())
+    return problem.means({KEEP: ResultList(mapped, lambda block: block.old)}, chosen)[KEEP]
 
 
 def _fits(strategy: Strategy) -> bool:

@@ -18,12 +18,12 @@ from pydantic import Field
 
 import protocols
 from benchmark.config.embedders import Embedder, Modality
-from benchmark.config.files import file_digest, read_bytes
+from benchmark.config.files import file_digest
 from benchmark.config.places import real
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, located, unknown
 from benchmark.ranking.arrays import Ints
-from benchmark.upgrade.read.text_files import read_labels, read_qrels
+from benchmark.upgrade.read.text_files import read_json_texts, read_labels, read_qrels
 
 FOLDER = Path(protocols.__file__).parent / "corpora"
 _MOST_BYTES = 2**31
@@ -133,10 +133,7 @@ def labelled_texts(
     """
     folder = _folder(source, data)
     with located(f"corpus {source.id}"):
-        sides = [
-            _lines(_one(folder, *names))
-            for names in (("corpus.jsonl", "docs.jsonl"), ("queries.jsonl",))
-        ]
+        sides = _texts(folder)
         items, asked = zip(sides, _labels(folder, *sides), strict=True)
     return (list(items[0].values()), items[1]), (list(asked[0].values()), asked[1])
 
@@ -148,9 +145,14 @@ def _folder(source: CorpusSource, data: Path | None) -> Path:
     return folder
 
 
-def _text(source: CorpusSource, folder: Path) -> Corpus:
+def _texts(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Items and queries, id -> text."""
     items = _lines(_one(folder, "corpus.jsonl", "docs.jsonl"))
-    queries = _lines(_one(folder, "queries.jsonl"))
+    return items, _lines(_one(folder, "queries.jsonl"))
+
+
+def _text(source: CorpusSource, folder: Path) -> Corpus:
+    items, queries = _texts(folder)
     if source.thinning is None:
         found = read_qrels(_one(folder, "qrels/test.tsv", "qrels.tsv"))
         gains: Gains = {}
@@ -159,7 +161,7 @@ def _text(source: CorpusSource, folder: Path) -> Corpus:
             if gain > 0 and query in queries and item in items:
                 gains.setdefault(query, {})[item] = float(gain)
         return _corpus(source, items, queries, gains)
-    return _thinned(source, source.thinning, items, queries, _labels(folder, items, queries))
+    return _thinned(source, items, queries, _labels(folder, items, queries))
 
 
 def _labels(
@@ -181,9 +183,7 @@ def _grocery(source: CorpusSource, folder: Path) -> Corpus:
         rows = [row for name in names for row in listed(folder, name)]
         parts.append({name: folder / name for name, _ in rows})
         labels.append(np.array([str(label) for _, label in rows]))
-    if source.thinning is None:
-        raise BenchError("expected a thinning")
-    return _thinned(source, source.thinning, parts[0], parts[1], labels)
+    return _thinned(source, parts[0], parts[1], labels)
 
 
 def _cifar100(source: CorpusSource, folder: Path) -> Corpus:
@@ -198,9 +198,7 @@ def _cifar100(source: CorpusSource, folder: Path) -> Corpus:
         order = sorted(range(len(its)), key=lambda k: hashlib.sha256(images[k].tobytes()).digest())
         parts.append({f"{name}-{k}": images[k].transpose(1, 2, 0) for k in order})
         labels.append(np.array([read.class_names[its[k]] for k in order]))
-    if source.thinning is None:
-        raise BenchError("expected a thinning")
-    return _thinned(source, source.thinning, parts[0], parts[1], labels)
+    return _thinned(source, parts[0], parts[1], labels)
 
 
 _READERS = {"text": _text, "grocery": _grocery, "cifar100": _cifar100}
@@ -215,21 +213,8 @@ def _one(folder: Path, *names: str) -> Path:
 
 def _lines(path: Path) -> dict[str, str]:
     """Id -> title and text."""
-    out: dict[str, str] = {}
-    for line, raw in enumerate(read_bytes(path, _MOST_BYTES).splitlines(), 1):
-        if not raw.strip():
-            continue
-        try:
-            found = json.loads(raw)
-            name = str(found["_id"] if "_id" in found else found["id"])
-            words = (found.get("title") or "", found["text"])
-            out[name] = " ".join(word for word in words if word)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise BenchError(
-                f'{path.name}: line {line}: expected {{"_id": ..., "text": ...}}, got '
-                f"{raw[:80].decode('utf-8', 'backslashreplace')}"
-            ) from error
-    return out
+    with located(path.name):
+        return read_json_texts(path, _MOST_BYTES, titled=True)
 
 
 def _corpus(
@@ -258,10 +243,13 @@ def _content(value: Any) -> bytes:
 
 
 def _thinned(
-    source: CorpusSource, how: Thinning, items: Mapping[str, Any], queries: Mapping[str, Any],
+    source: CorpusSource, items: Mapping[str, Any], queries: Mapping[str, Any],
     labels: Sequence[Any],
 ) -> Corpus:  # fmt: skip
     """Classes in place of judgements, as :class:`Thinning` has it."""
+    how = source.thinning
+    if how is None:
+        raise BenchError("expected a thinning")
     rng = np.random.default_rng([how.seed, 3])
     item_labels, query_labels = labels
     classes = np.intersect1d(item_labels, query_labels)

@@ -17,9 +17,8 @@ from benchmark.metrics.intervals import mean_interval
 from benchmark.pairs.analysis import CHOSEN_ON
 from benchmark.pairs.board import CellPlan
 from benchmark.pairs.cells import CellVectors
-from benchmark.pairs.columns import METRIC
+from benchmark.pairs.records import METRIC
 from benchmark.pairs.vectors import Tell, embedded, place_of
-from benchmark.ranking.arrays import Floats, Ints
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.decide.verdict import Evidence, decide
@@ -30,12 +29,9 @@ from benchmark.upgrade.measure.bridge import (
     bridge,
     refused_strategies,
 )
-from benchmark.upgrade.measure.evaluation import evaluate
 from benchmark.upgrade.read.apart import read_apart
-from benchmark.upgrade.read.gallery import GalleryBlock, Whole
-from benchmark.upgrade.read.request import FOUND, KEEP, REEMBED, UpgradeRequest
+from benchmark.upgrade.read.request import FOUND, KEEP, REEMBED
 from benchmark.upgrade.search.lists import ResultList
-from benchmark.upgrade.search.strategies import StrategyPlan
 
 BASES = PAIRS, OWN, OTHERS = (
     "pairs of other corpora", "half of its own, no pair", "other corpora, no pair"
@@ -106,8 +102,8 @@ def _rows(cell: GoneCell) -> Iterator[dict[str, Any]]:
     if cell.basis == OWN:
         some = np.random.default_rng(problem.seed).permutation(problem.n)[: problem.n // 2]
         texts[1] = new.items[some]
-    request = _request(problem, mine, texts[1], texts[0] if cell.basis == PAIRS else None)
-    apart = read_apart(request)
+    pairs_old = texts[0] if cell.basis == PAIRS else None
+    apart = read_apart(problem.request(mine, pairs_new=texts[1], pairs_old=pairs_old))
     study, alignments = bridge(apart, MAPS)
     refused = refused_strategies(study, alignments)
     evidence = Evidence.of(study.outcomes, METRIC, study.groups)
@@ -115,7 +111,15 @@ def _rows(cell: GoneCell) -> Iterator[dict[str, Any]]:
     constraints = apart.inputs.request.constraints
     decision = decide(replace(evidence, outcomes=taken), constraints)
     blind = replace(apart, inputs=replace(apart.inputs, old_queries=None))
-    scores = _truth(problem, unseen, {f.label: f.conversion.view for f in study.first.maps})
+    asked = new.queries[unseen]
+    scores = problem.means({
+        KEEP: ResultList(old.queries[unseen], lambda block: block.old),
+        REEMBED: ResultList(asked, lambda block: block.new),
+        **{
+            fit.label: ResultList(fit.conversion.view(asked), lambda block: block.old)
+            for fit in study.first.maps
+        },
+    }, unseen)  # fmt: skip
     for fit, its in zip(study.first.maps, alignments, strict=True):
         told = alignment_of(blind, fit, its.agree)
         yield {
@@ -128,38 +132,6 @@ def _rows(cell: GoneCell) -> Iterator[dict[str, Any]]:
 
 def _found(its: Alignment) -> float | None:
     return None if its.found is None else its.found.value
-
-
-def _request(
-    problem: CellVectors, queries: Ints, pairs_new: Floats, pairs_old: Floats | None
-) -> UpgradeRequest:
-    asked = np.array(problem.corpus.query_ids)[queries]
-    ids = {"old_gallery": np.array(problem.corpus.item_ids), "queries": asked,
-           "old_queries": asked}  # fmt: skip
-    return UpgradeRequest(
-        problem.old.items, None, problem.new.queries[queries], problem.old.queries[queries],
-        pairs_old=pairs_old, pairs_new=pairs_new,
-        qrels={name: problem.corpus.gains[name] for name in asked.tolist()}, ids=ids,
-    )  # fmt: skip
-
-
-def _truth(
-    problem: CellVectors, queries: Ints, views: Mapping[str, Any]
-) -> dict[str, float]:  # fmt: skip
-    """Mean scores on some queries with everything embedded: of either model, and of maps."""
-    rows = np.arange(problem.n)
-    inputs = problem.inputs(rows, queries)
-    lists = {
-        KEEP: ResultList(problem.old.queries[queries], lambda block: block.old),
-        REEMBED: ResultList(inputs.queries, lambda block: block.new),
-        **{n: ResultList(view(inputs.queries), lambda b: b.old) for n, view in views.items()},
-    }
-    known = GalleryBlock.whole(rows, problem.old.items, problem.new.items)
-    found = evaluate(
-        Whole(inputs.gallery), inputs.pairs(rows), known, StrategyPlan.of_lists(lists),
-        inputs.distance,
-    )  # fmt: skip
-    return {name: float(scores[METRIC].mean()) for name, scores in found.scores.items()}
 
 
 Rows = Sequence[Mapping[str, Any]]

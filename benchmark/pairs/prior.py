@@ -52,10 +52,7 @@ class Like:
         Raises:
             BenchError: If no pair of this modality was measured.
         """
-        pairs: dict[str, list[PairRecord]] = {}
-        for record in records:
-            if record.corpus.modality == self.old.modality:
-                pairs.setdefault(record.name, []).append(record)
+        pairs = analysis.by_pair(r for r in records if r.corpus.modality == self.old.modality)
         if not pairs:
             raise BenchError(f"--like: no pair of {self.old.modality}s was measured")
         order = sorted(pairs.values(), key=lambda its: self.distance(its[0]))

@@ -26,7 +26,7 @@ from benchmark.pairs import rebasis_probe
 from benchmark.pairs.analysis import SIZE, decision, regret
 from benchmark.pairs.records import PairRecord, ReportRow
 from benchmark.report.numbers import DASH, number
-from benchmark.report.text_table import TextTable, simple_table
+from benchmark.report.text_table import TextTable, shown_table
 from benchmark.upgrade.read.request import INPUTS, KEEP, REEMBED
 
 if TYPE_CHECKING:
@@ -205,8 +205,7 @@ def tools_table(records: Sequence[PairRecord], probed: Sequence[Probe]) -> TextT
     lines = [_tool_line(name, *side) for name, side in sides.items() if side[0]]
     heads = ("reports", "recommends nothing", "median regret", "nine of ten", "worst",
              "seconds", "MiB")  # fmt: skip
-    rows = [dict(zip(("tool", *heads), line, strict=True)) for line in lines]
-    return simple_table("Two tools, the same reports", "pairs-tools", ("tool",), heads, lines, rows)
+    return shown_table("Two tools, the same reports", "pairs-tools", ("tool",), heads, lines)
 
 
 def _tool_line(name: str, regrets: Sequence[float], costs: Sequence[ProcessCost]) -> list[str]:
@@ -234,7 +233,4 @@ def decisions_table(records: Sequence[PairRecord], probed: Sequence[Probe]) -> T
         lines.append([name, str(len(its)), str(sum(p.provisional for p, _ in its)), str(same),
                       *shown])  # fmt: skip
     heads = ("reports", "provisional", "same verdict", "its regret", "the verdict's")
-    rows = [dict(zip(("decision", *heads), line, strict=True)) for line in lines]
-    return simple_table(
-        "Decisions of rebasis", "pairs-decisions", ("decision",), heads, lines, rows
-    )
+    return shown_table("Decisions of rebasis", "pairs-decisions", ("decision",), heads, lines)

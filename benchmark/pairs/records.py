@@ -1,6 +1,6 @@
 """Records of cells: one JSON file each, ``CORPUS/OLD--NEW.json``, small enough to be committed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,12 +11,23 @@ from benchmark.config.embedders import Embedder
 from benchmark.config.files import read_bytes, write_json
 from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
-from benchmark.pairs.columns import COLUMNS, SCALE
 from benchmark.records import provenance
 
 if TYPE_CHECKING:
-    from benchmark.pairs.cells import CellVectors
+    from benchmark.pairs.corpora import Corpus
 
+SIZES = (300, 1000, 3000)
+"""Items of the random sample."""
+DRAWS = 3
+METRIC = "ndcg_at_10"
+SCALE = 10_000
+"""Of numbers in a record, which are whole ones."""
+COLUMNS = (
+    "score", "low", "high", "sampling", "gain_low", "gain_high",
+    "same", "other", "other_low", "other_high", "other_gain_low", "other_gain_high",
+)  # fmt: skip
+"""Of a strategy: what the report says of it, then the truth. A gain is over keeping the old model;
+its value is a difference of scores. ``sampling`` is None where nothing is estimated."""
 SCHEMA = 1
 _MOST_BYTES = 2**20
 Number = Annotated[int, Field(ge=-10 * SCALE, le=10 * SCALE)] | None
@@ -115,21 +126,23 @@ def record_path(folder: Path, corpus: str, old: str, new: str) -> Path:
 
 
 def write_record(
-    folder: Path, problem: "CellVectors", embedders: tuple[Embedder, Embedder], maps: str,
-    metric: str, reports: list[dict[str, Any]],
+    folder: Path, corpus: "Corpus", sides: Sequence[tuple[Embedder, float]], maps: str,
+    reports: list[dict[str, Any]],
 ) -> Path:  # fmt: skip
-    """Write the record of a cell, whole or not at all."""
-    source, corpus = problem.corpus.source, problem.corpus
-    sides = zip(embedders, (problem.old, problem.new), strict=True)
+    """Write the record of a cell, whole or not at all.
+
+    ``sides`` are the old and the new embedder, with the seconds that they took for the corpus.
+    """
+    source = corpus.source
     old, new = (
         {
             "id": e.id, "title": e.title, "weights": e.files["weights"].sha256, "dim": e.dim,
-            "parameters": e.parameters, "vintage": e.vintage, "seconds": round(v.seconds, 1),
+            "parameters": e.parameters, "vintage": e.vintage, "seconds": round(seconds, 1),
             "trained_on_corpus": corpus.inside(e),
         }
-        for e, v in sides
+        for e, seconds in sides
     )  # fmt: skip
-    path = record_path(folder, source.id, embedders[0].id, embedders[1].id)
+    path = record_path(folder, source.id, *(e.id for e, _ in sides))
     write_json(path, {
         "schema": SCHEMA,
         "corpus": {
@@ -137,7 +150,7 @@ def write_record(
             "terms": source.terms, "items": len(corpus.items), "queries": len(corpus.queries),
             "judgements": sum(map(len, corpus.gains.values())), "digest": corpus.digest,
         },
-        "old": old, "new": new, "metric": metric, "maps": maps,
+        "old": old, "new": new, "metric": METRIC, "maps": maps,
         "code": provenance.code_version().model_dump(),
         "machine": provenance.hardware(), "reports": reports,
     })  # fmt: skip

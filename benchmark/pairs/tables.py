@@ -9,10 +9,9 @@ from benchmark.config.embedders import every_embedder
 from benchmark.pairs import analysis
 from benchmark.pairs.analysis import LINEAR, ROTATION, Held
 from benchmark.pairs.checks import Check
-from benchmark.pairs.columns import SIZES
-from benchmark.pairs.records import PairRecord
+from benchmark.pairs.records import SIZES, PairRecord
 from benchmark.report.numbers import DASH, number
-from benchmark.report.text_table import TextTable, simple_table
+from benchmark.report.text_table import TextTable, shown_table
 from benchmark.studies.claims import read_claims
 from benchmark.upgrade.read.request import KEEP, REEMBED
 
@@ -35,7 +34,7 @@ def held_table(records: Records) -> TextTable:
     lines += [_held_line(f"all, {c}", [h for h in found if h.corpus == c]) for c in corpora]
     lines.append(_held_line("all", found))
     heads = ("reports", "covered", "gain covered", "sampling holds", "bias", "error", "error there")
-    return _table("Reports beside the truth", "pairs-held", ("strategy",), heads, lines)
+    return shown_table("Reports beside the truth", "pairs-held", ("strategy",), heads, lines)
 
 
 def _held_line(name: str, found: Sequence[Held]) -> list[str]:
@@ -62,7 +61,7 @@ def regret_table(records: Records) -> TextTable:
             _share(t == KEEP for t in taken),
         ])  # fmt: skip
     heads = ("reports", "median", "nine of ten", "worst", "mean", "re-embeds", "keeps")
-    return _table("Regret of decisions", "pairs-regret", ("rule",), heads, lines)
+    return shown_table("Regret of decisions", "pairs-regret", ("rule",), heads, lines)
 
 
 def levels_table(records: Records) -> TextTable:
@@ -82,7 +81,7 @@ def levels_table(records: Records) -> TextTable:
                 _share(name == REEMBED for *_, name in taken), _share(vain),
             ])  # fmt: skip
     heads = ("reports", "median", "nine of ten", "re-embeds", "in vain")
-    return _table("Level of the test", "pairs-levels", ("level", "corpora"), heads, lines)
+    return shown_table("Level of the test", "pairs-levels", ("level", "corpora"), heads, lines)
 
 
 def verdict_table(records: Records) -> TextTable:
@@ -103,21 +102,18 @@ def verdict_table(records: Records) -> TextTable:
         for name, its in groups.items()
     ]
     heads = ("reports", "right", "median regret")
-    return _table("Verdicts", "pairs-verdicts", ("verdict",), heads, lines)
+    return shown_table("Verdicts", "pairs-verdicts", ("verdict",), heads, lines)
 
 
 def kept_table(records: Records) -> TextTable:
     """The share of the upgrade that strategies keep, by pair: means over corpora."""
-    pairs: dict[str, list[PairRecord]] = {}
-    for record in analysis.upgrades(records):
-        pairs.setdefault(record.name, []).append(record)
     lines = []
-    for name, its in pairs.items():
+    for name, its in analysis.by_pair(analysis.upgrades(records)).items():
         sides = [float(np.mean([analysis.whole(r, s) for r in its])) for s in (KEEP, REEMBED)]
         shares = [_mean(_share_kept(r, strategy) for r in its) for strategy in SHOWN]
         lines.append([name, str(len(its)), *map(number, sides), *shares])
     heads = ("corpora", "old", "new", *SHOWN)
-    return _table("Share of the upgrade kept", "pairs-kept", ("pair",), heads, lines)
+    return shown_table("Share of the upgrade kept", "pairs-kept", ("pair",), heads, lines)
 
 
 def _share_kept(record: PairRecord, strategy: str) -> float:
@@ -143,7 +139,7 @@ def cells_table(records: Records) -> TextTable:
         for r in records
     ]
     heads = ("items", "queries", "old", "new", "gain", "rotation keeps", "trained on it")
-    return _table("Cells", "pairs-cells", ("pair", "corpus"), heads, lines)
+    return shown_table("Cells", "pairs-cells", ("pair", "corpus"), heads, lines)
 
 
 def sizes_table(records: Records) -> TextTable:
@@ -158,7 +154,7 @@ def sizes_table(records: Records) -> TextTable:
         for name in names
     ]  # fmt: skip
     heads = ("cells", *(f"{size:,} items" for size in SIZES))
-    return _table("Pairs that suffice", "pairs-sizes", ("map",), heads, lines)
+    return shown_table("Pairs that suffice", "pairs-sizes", ("map",), heads, lines)
 
 
 def claims_table(records: Records) -> TextTable:
@@ -176,7 +172,7 @@ def claims_table(records: Records) -> TextTable:
         says = claim.says if claim.source == "ours" else f"{claim.says} ({claim.source})"
         lines.append([name, says, shown, " and ".join(bounds), verdict])
     heads = ("value", "rule", "records")
-    return _table("Claims about real models", "pairs-claims", ("claim", "says"), heads, lines)
+    return shown_table("Claims about real models", "pairs-claims", ("claim", "says"), heads, lines)
 
 
 def embedders_table() -> TextTable:
@@ -196,7 +192,7 @@ def embedders_table() -> TextTable:
     ]
     heads = ("parameters", "numbers", "longest", "packages")
     words = ("embedder", "model", "vintage", "licence")
-    return _table("Embedders", "pairs-embedders", words, heads, lines)
+    return shown_table("Embedders", "pairs-embedders", words, heads, lines)
 
 
 def checks_table(checks: Iterable[Check]) -> TextTable:
@@ -207,16 +203,7 @@ def checks_table(checks: Iterable[Check]) -> TextTable:
     ]
     words = ("embedder", "corpus", "metric")
     heads = ("published", "here", "source")
-    return _table("Embedders beside published numbers", "pairs-checks", words, heads, lines)
-
-
-def _table(
-    title: str, slug: str, words: Sequence[str], heads: Sequence[str],
-    lines: Sequence[Sequence[str]],
-) -> TextTable:  # fmt: skip
-    """A table whose CSV has what it shows."""
-    rows = [dict(zip((*words, *heads), line, strict=True)) for line in lines]
-    return simple_table(title, slug, words, heads, lines, rows)
+    return shown_table("Embedders beside published numbers", "pairs-checks", words, heads, lines)
 
 
 def _root(values: np.ndarray) -> float:
@@ -234,13 +221,8 @@ def _mean(values: Iterable[float]) -> str:
 
 
 def _points(values: Iterable[float]) -> str:
-    found = _median(values)
+    found = analysis.median(values)
     return DASH if math.isnan(found) else number(found)
-
-
-def _median(values: Iterable[float]) -> float:
-    found = [v for v in values if not math.isnan(v)]
-    return float(np.median(found)) if found else math.nan
 
 
 TABLES: Mapping[str, Callable[[Records], TextTable]] = {

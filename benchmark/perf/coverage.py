@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from benchmark.data.base import Evaluation
 from benchmark.metrics import backfill_curves
 from benchmark.metrics.intervals import Span, drawn_spread, mean_difference, mean_spread
+from benchmark.ranking.arrays import Floats
 from benchmark.tasks.base import Task, TaskResult
 from benchmark.tasks.identification import Identification
 from benchmark.tasks.reidentification import Reidentification
@@ -29,8 +30,6 @@ LEVELS = {"low": 0.7, "middle": 0.9, "high": 1.8}  # distance of the classes
 IMPOSTORS = (10, 30, 100, 1000)  # accepted at the target
 _DIM, _UNEVEN, _POINTS = 16, 0.2, 101
 _RANKED = ("cmc_at_1", "map")
-
-Vectors = NDArray[np.float32]
 
 
 @dataclass
@@ -99,7 +98,7 @@ class CoverageProblem:
         self.n_pairs = classes * each * (classes - 1)
         self.n_outside = (classes - half) * each
 
-    def draw(self, apart: float, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
+    def draw(self, apart: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Embeddings ``[n, d]``, and each item's class centre, of new classes."""
         classes = self.labels[-1] + 1
         centre = apart * rng.standard_normal((classes, _DIM))[self.labels]
@@ -109,7 +108,7 @@ class CoverageProblem:
 
 
 def _evaluate(
-    problem: CoverageProblem, vectors: Vectors, centre: Vectors, tallies: Tallies,
+    problem: CoverageProblem, vectors: Floats, centre: Floats, tallies: Tallies,
     rng: np.random.Generator, compared: bool,
 ) -> None:  # fmt: skip
     """Tally every task's scores of one sample, and the differences to a second model."""
@@ -118,7 +117,7 @@ def _evaluate(
     noisy = (vectors + 0.5 * rng.standard_normal(vectors.shape)).astype(np.float32)
     text = (centre + 0.5 * rng.standard_normal(centre.shape)).astype(np.float32)
 
-    def run(task: Task, query: Vectors, gallery: Vectors) -> TaskResult:
+    def run(task: Task, query: Floats, gallery: Floats) -> TaskResult:
         options = {"distance": "cosine", "far": far.values(), "fpir": fpir.values()}
         return task.evaluate(query, gallery, problem.items, options)
 
@@ -166,7 +165,7 @@ def _keeper(tallies: Tallies) -> Callable[[str, int | None, TaskResult, str], No
 
 
 def _backfill(
-    problem: CoverageProblem, new: Vectors, tallies: Tallies, rng: np.random.Generator
+    problem: CoverageProblem, new: Floats, tallies: Tallies, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Tally the worst point and the share above old/old of one sample; its curve and old/old."""
     n = len(new)

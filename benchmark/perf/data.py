@@ -7,13 +7,11 @@ processes, ``images/s`` the clock.
 
 import io
 import os
-import resource
 import struct
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,14 +28,6 @@ _PHOTOGRAPH, _FACE = (500, 375), (112, 112)
 _RESIZED, _SIDE = 256, 224
 _KEY = struct.Struct("<IIIfQQ")
 _MAGIC = 0xCED7230A
-
-
-class _Rate(NamedTuple):
-    """Seconds of the processors, by the clock, and memory of the best round."""
-
-    cpu_s: float
-    clock_s: float
-    memory_mib: float | None
 
 
 def rows(queries: int = 512, items: int = 4096, samples: int = 2) -> list[dict[str, Any]]:
@@ -107,34 +97,13 @@ def _table(
     calls: Mapping[str, Callable[[], object]], n: int, size: str, base: str
 ) -> list[dict[str, Any]]:
     """The best of some rounds of each, in turn."""
-    best: dict[str, _Rate] = {}
-    for number in range(ROUNDS + 1):
-        for name, call in calls.items():
-            now = _timed(call)
-            if number:  # the first one warms up
-                best[name] = min(now, best.get(name, now))
-    out = []
-    for name, rate in best.items():
-        ratio = None if name == base else round(rate.cpu_s / best[base].cpu_s, 3)
-        speed = f"{n / rate.cpu_s:,.0f} images/s a core, {n / rate.clock_s:,.0f} images/s"
-        memory = None if rate.memory_mib is None else round(rate.memory_mib, 1)
-        out.append({
-            "name": name, "seconds": round(rate.cpu_s, 4), "against": ratio and base,
-            "ratio": ratio, "memory_mib": memory, "size": f"{size}: {speed}",
-        })  # fmt: skip
+    timings = measure.together(calls, ROUNDS, warm=False)
+    out = measure.rows({name: each.busy for name, each in timings.items()}, size, base)
+    for row in out:
+        best = timings[row["name"]]
+        speed = f"{n / best.busy_s:,.0f} images/s a core, {n / best.seconds:,.0f} images/s"
+        row["size"] += f": {speed}"
     return out
-
-
-def _timed(call: Callable[[], object]) -> _Rate:
-    before, start = _processor_s(), time.perf_counter()
-    memory = measure.once(call).memory_mib
-    return _Rate(_processor_s() - before, time.perf_counter() - start, memory)
-
-
-def _processor_s() -> float:
-    """Processor time of this process and of those that it has waited for."""
-    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, whose))
 
 
 def _loop(dataset: Any) -> None:

@@ -11,13 +11,11 @@ import torch
 
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.metrics import retrieval
-from benchmark.models.heads import Head
-from benchmark.perf import measure, problems
+from benchmark.perf import bare, measure, problems
 from benchmark.ranking import ranks
-from benchmark.training.augment import augment
 from benchmark.training.data import TrainingData
 from benchmark.training.device import Device
-from benchmark.training.embedding import compiled, load_images, new_model, train_embedding
+from benchmark.training.embedding import compiled, new_model, train_embedding
 from benchmark.training.loop import Trainer
 
 ROUNDS = 3
@@ -85,38 +83,12 @@ def _training(batch: int, side: int, device: torch.device, name: str) -> list[di
     encoder, head = encoder.to(device), head.to(device)
     forward = compiled(encoder) if recipe.compile else encoder
     calls: dict[str, Callable[[], object]] = {
-        _BARE: lambda: _bare(forward, [*encoder.parameters()], head, data, recipe, device),
+        _BARE: lambda: bare.train(encoder, head, data, recipe, device, forward),
         "harness": lambda: train_embedding(encoder, head, data, trainer),
     }
-    for call in calls.values():
-        call()
-    timings = measure.together(calls, ROUNDS)
+    timings = measure.together(calls, ROUNDS, warm=False)
     out = measure.rows(timings, "", _BARE)
     for row in out:
         speed = f"{8 / timings[row['name']].seconds:.3g} steps/s"
         row["size"] = f"ResNet-50, {batch} images of {side} x {side}, {precision}, {name}: {speed}"
     return out
-
-
-def _bare(
-    forward: Callable[[torch.Tensor], torch.Tensor], parameters: list[Any], head: Head,
-    data: TrainingData, recipe: Recipe, device: torch.device,
-) -> None:  # fmt: skip
-    """The work of a script of a few lines."""
-    optimizer = torch.optim.SGD(
-        [*parameters, *head.parameters()], lr=recipe.lr, momentum=recipe.momentum,
-        weight_decay=recipe.weight_decay,
-    )  # fmt: skip
-    rng = torch.Generator().manual_seed(0)
-    mixed, batch = recipe.precision == "bf16-mixed", recipe.batch_size
-    labels = data.labels.to(device)
-    for rows in torch.split(torch.randperm(len(data), generator=rng), batch):
-        images = augment(load_images(data.images, rows, device), recipe.augment, rng)
-        with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
-            features = forward(images)
-        loss = head(features.float(), labels[rows.to(device)])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    if device.type == "cuda":
-        torch.cuda.synchronize()

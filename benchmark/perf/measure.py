@@ -1,6 +1,7 @@
 """Seconds and memory of calls, side by side: rounds of all of them, the best round of each."""
 
 import gc
+import resource
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,23 +14,40 @@ _RESET = Path("/proc/self/clear_refs")
 
 @dataclass
 class Timing:
-    """The best time of a call, and the most memory it added."""
+    """The best time of a call, and the most memory it added.
+
+    Attributes:
+        seconds: By the clock.
+        memory_mib: Growth of the peak; None where the system does not tell.
+        busy_s: Of processors, by all threads, and by processes that it waited for.
+    """
 
     seconds: float
-    memory_mib: float | None
+    memory_mib: float | None = None
+    busy_s: float = 0.0
+
+    @property
+    def busy(self) -> "Timing":
+        """The same by the time of processors."""
+        return Timing(self.busy_s, self.memory_mib)
 
 
-def together(calls: Mapping[str, Callable[[], object]], rounds: int = 3) -> dict[str, Timing]:
+def together(
+    calls: Mapping[str, Callable[[], object]], rounds: int = 3, *, warm: bool = True
+) -> dict[str, Timing]:
     """Best seconds and most memory of calls, in turn, so that a busy machine is busy for all.
 
-    The caller has warmed them up.
+    Unless they are ``warm``, each is called once before.
     """
+    for call in () if warm else calls.values():
+        call()
     best: dict[str, Timing] = {}
     for _ in range(rounds):
         for name, call in calls.items():
             now = once(call)
             old = best.setdefault(name, now)
             old.seconds = min(now.seconds, old.seconds)
+            old.busy_s = min(now.busy_s, old.busy_s)
             if now.memory_mib is not None and old.memory_mib is not None:
                 old.memory_mib = max(now.memory_mib, old.memory_mib)
     return best
@@ -39,13 +57,13 @@ def once(call: Callable[[], object]) -> Timing:
     """Time one call."""
     gc.collect()
     before = _resident(reset=True)
-    start = time.perf_counter()
+    busy, start = _busy_s(), time.perf_counter()
     kept = call()
-    seconds = time.perf_counter() - start
+    seconds, busy = time.perf_counter() - start, _busy_s() - busy
     after = _resident(reset=False)
     del kept
     growth = None if before is None or after is None else max(0.0, after - before)
-    return Timing(seconds, growth)
+    return Timing(seconds, growth, busy)
 
 
 def rows(timings: Mapping[str, Timing], size: str, base: str | None = None) -> list[dict[str, Any]]:
@@ -60,6 +78,12 @@ def rows(timings: Mapping[str, Timing], size: str, base: str | None = None) -> l
             "memory_mib": memory, "size": size,
         })  # fmt: skip
     return out
+
+
+def _busy_s() -> float:
+    """Processor time of this process and of those that it has waited for."""
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, whose))
 
 
 def _resident(*, reset: bool) -> float | None:

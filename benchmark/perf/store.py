@@ -31,9 +31,7 @@ def rows(items: int = 1_000_000, dim: int = 128) -> list[dict[str, Any]]:
             _READ: partial(_read, bare),
             "check": partial(store.damage, _NAME),
         }
-        for call in calls.values():
-            call()
-        timings = measure.together(calls)
+        timings = measure.together(calls, warm=False)
     size = f"{items:,} x {dim}, {vectors.nbytes / 1e6:.0f} MB"
     names = list(calls)
     pairs = [({n: timings[n] for n in names[i : i + 2]}, names[i]) for i in (0, 2)]

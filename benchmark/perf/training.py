@@ -12,11 +12,10 @@ from benchmark.config.registry import method, method_class, method_files
 from benchmark.contract.bases import CompatibleTraining
 from benchmark.contract.method import Generation, UpdateJob
 from benchmark.models.heads import Head
-from benchmark.perf import measure
-from benchmark.training.augment import augment
+from benchmark.perf import bare, measure
 from benchmark.training.data import TrainingData
-from benchmark.training.device import Device, effective_precision
-from benchmark.training.embedding import load_images, new_model, train_embedding
+from benchmark.training.device import Device
+from benchmark.training.embedding import new_model, train_embedding
 from benchmark.training.loop import Trainer
 
 ROUNDS = 3
@@ -41,16 +40,16 @@ def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[st
     job = _job(spec, data, recipe)
     training = [n for n in method_files() if issubclass(method_class(n), CompatibleTraining)]
     calls: dict[str, Callable[[], object]] = {
-        _BARE: lambda: _bare(spec, data, recipe),
+        _BARE: lambda: bare.train(
+            *new_model(spec, data, Trainer(recipe, 0)), data, recipe, torch.device("cpu")
+        ),
         _ALONE: lambda: _harness(spec, data, recipe),
         **{name: functools.partial(method(name).update, job) for name in training},
     }
-    for call in calls.values():
-        call()
-    timings = measure.together(calls, ROUNDS)
+    timings = measure.together(calls, ROUNDS, warm=False)
     size = f"{queries} images, {classes} classes, dimension {dim}"
-    bare = {_BARE: timings.pop(_BARE), _ALONE: timings[_ALONE]}
-    return measure.rows(bare, size, _BARE) + measure.rows(timings, size, _ALONE)[1:]
+    first = {_BARE: timings.pop(_BARE), _ALONE: timings[_ALONE]}
+    return measure.rows(first, size, _BARE) + measure.rows(timings, size, _ALONE)[1:]
 
 
 def _job(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> UpdateJob:
@@ -67,27 +66,3 @@ def _harness(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
     trainer = Trainer(recipe, 0, Device("cpu"))
     encoder, head = new_model(spec, data, trainer)
     train_embedding(encoder, head, data, trainer)
-
-
-def _bare(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
-    """The work of a script of a few lines: no checkpoints, no Fabric, no contract."""
-    encoder, head = new_model(spec, data, Trainer(recipe, 0))
-    # What the processor can do at speed, as the harness chooses.
-    mixed = effective_precision(recipe.precision, "cpu") == "bf16-mixed"
-    optimizer = torch.optim.SGD(
-        [*encoder.parameters(), *head.parameters()], lr=recipe.lr, momentum=recipe.momentum,
-        weight_decay=recipe.weight_decay,
-    )  # fmt: skip
-    cpu, rng = torch.device("cpu"), torch.Generator().manual_seed(0)
-    order = torch.randperm(len(data), generator=rng)
-    steps = len(data) // recipe.batch_size
-    for step in range(steps):
-        rows = order[step * recipe.batch_size : (step + 1) * recipe.batch_size]
-        images = augment(load_images(data.images, rows, cpu), recipe.augment, rng)
-        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
-            features = encoder(images)
-        loss = head(features.float(), data.labels[rows])
-        optimizer.param_groups[0]["lr"] = recipe.lr * (1 - step / steps)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()

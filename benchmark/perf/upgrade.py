@@ -2,8 +2,6 @@
 
 import resource
 import tempfile
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,34 +43,24 @@ def rows(
         small.report()
         whole = _Vectors(Path(name) / "whole", max(items, _LEAST), dim, queries, samples)
         one = partial(_products, whole.old_queries, whole.items)
-        before, report, after = (_timed(call) for call in (one, whole.report, one))
-    wanted = lists / 2 * (before[0] + after[0])
-    busy_wanted = lists / 2 * (before[1] + after[1])
+        before, report = measure.once(one), measure.once(whole.report)
+        # Of the process in the report: the next measurement sets it back.
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        after = measure.once(one)
+    wanted = measure.Timing(
+        lists / 2 * (before.seconds + after.seconds),
+        busy_s=lists / 2 * (before.busy_s + after.busy_s),
+    )
     size = (
         f"{queries:,} queries, {whole.items:,} x {dim} float16, {whole.embedded:,} anew, "
         f"{lists} lists"
     )
-    timings = {_PRODUCTS: measure.Timing(wanted, None), _REPORT: report[2]}
-    peak = f"peak of the process in the report {report[3]:.2f} GiB"
-    busy = {
-        f"{_PRODUCTS}{_BUSY}": measure.Timing(busy_wanted, None),
-        f"{_REPORT}{_BUSY}": measure.Timing(report[1], None),
-    }
+    busy = {f"{_PRODUCTS}{_BUSY}": wanted.busy, f"{_REPORT}{_BUSY}": measure.Timing(report.busy_s)}
+    size_busy = f"{size}; peak of the process in the report {peak:.2f} GiB"
+    timings = {_PRODUCTS: wanted, _REPORT: report}
     return measure.rows(timings, size, _PRODUCTS) + measure.rows(
-        busy, f"{size}; {peak}", f"{_PRODUCTS}{_BUSY}"
+        busy, size_busy, f"{_PRODUCTS}{_BUSY}"
     )
-
-
-def _timed(call: Callable[[], object]) -> tuple[float, float, measure.Timing, float]:
-    """A call's seconds, processor seconds of all its threads, its seconds with its memory, and GiB.
-
-    The last is the peak of the process in the call, what it held before included, as the next
-    measurement sets it back.
-    """
-    before = time.process_time()
-    timing = measure.once(call)
-    busy = time.process_time() - before
-    return timing.seconds, busy, timing, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 class _Vectors:

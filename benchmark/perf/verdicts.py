@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.metrics.kept_share import measured
+from benchmark.ranking.arrays import Values
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.measure.study import StrategyOutcome
 from benchmark.upgrade.read.request import KEEP, REEMBED, WANTED, Constraints
@@ -32,8 +32,6 @@ _OTHERWISE = 0.05
 """Share of the queries on which a strategy does as well as the new model, but otherwise."""
 _METRIC = "ndcg_at_10"
 _WAYS = ("keep", "strategy", "re-embed")
-
-Values = NDArray[np.float64]
 
 
 def rows(samples: int = 400) -> list[dict[str, Any]]:

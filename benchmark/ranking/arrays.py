@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
+Values = NDArray[np.float64]
 _STEP = 1 << 20  # values looked at together
 
 

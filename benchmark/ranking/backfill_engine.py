@@ -34,18 +34,26 @@ class Cells(NamedTuple):
     width: int  # 1 + the most thresholds of a query
 
 
-def scorers(old: Sides, new: Sides, distance: str, threads: int | None) -> tuple[Scorer, Scorer]:
-    """Old and new (query, gallery), checked against each other."""
+def scorers(
+    first: Sides, second: Sides, distance: str, threads: int | None,
+    names: tuple[str, str] = ("old", "new"),
+) -> tuple[Scorer, Scorer]:  # fmt: skip
+    """Two pairs of query and gallery, of as many rows each."""
     a, b = (
         Scorer(*x, names=(f"{name}_query", f"{name}_gallery"), distance=distance, threads=threads)
-        for name, x in (("old", old), ("new", new))
+        for name, x in zip(names, (first, second), strict=True)
     )
-    for name, expected, rows in zip(("query", "gallery"), a.shape, b.shape, strict=True):
+    for side, expected, rows in zip(("query", "gallery"), a.shape, b.shape, strict=True):
         if rows != expected:
-            raise ValueError(f"new_{name}: expected {expected} rows, got {rows}")
-    if a.l2 and a.dim != b.dim:
-        raise ValueError(f"distance: expected cosine for dimensions {a.dim} and {b.dim}, got l2")
+            raise ValueError(f"{names[1]}_{side}: expected {expected} rows, got {rows}")
     return a, b
+
+
+def moment_of(order: Any, steps: Steps) -> NDArray[np.int32]:
+    """The point at which each item is filled, as the items lie, ``[m]``."""
+    moment = np.empty(len(steps[1]), np.int32)
+    moment[arrays.permutation(order, len(moment))] = steps[1]
+    return moment
 
 
 class BackfillRun:
@@ -61,14 +69,16 @@ class BackfillRun:
         ``scale`` maps old scores before they are ranked with new ones.
         """
         self.scale = scale
-        self.scorers = scorers(old, new, distance, threads)
-        self.old, self.threads = self.scorers[0], self.scorers[0].threads
+        self.scorers = a, b = scorers(old, new, distance, threads)
+        if a.l2 and a.dim != b.dim:
+            dims = f"dimensions {a.dim} and {b.dim}"
+            raise ValueError(f"distance: expected cosine for {dims}, got l2")
+        self.old, self.threads = a, a.threads
         self.labels = Labels.checked(self.old.shape, *labels, **rules)
         self.order = arrays.permutation(order, self.old.shape[1])
         self.filled, self.moment = steps  # moments of the items in order
         self.points = len(self.filled)
-        self.moment_of = np.empty(len(self.order), np.int32)  # moments of the items as they lie
-        self.moment_of[self.order] = self.moment
+        self.moment_of = moment_of(self.order, steps)
         by = grouped(self.labels.query, self.labels.gallery[self.order])
         self.by = by._replace(g_order=self.order[by.g_order])
         most = int(np.diff(self.filled).max(initial=0))  # items that change at one point

@@ -3,12 +3,10 @@
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmark.ranking.arrays import Floats
+from benchmark.ranking.arrays import Floats, Values
 from benchmark.ranking.kernels import bits_of, float_of, jit
 
-Images = NDArray[np.float64]
 _LARGEST = 0x7F7FFFFF  # bits of the largest float32
 _SIGN = 1 << 31  # its sign's bit
 
@@ -21,7 +19,7 @@ class Scale(NamedTuple):
 
     low: float
     step: float
-    values: NDArray[np.float64]
+    values: Values
 
     @classmethod
     def checked(cls, low: float, step: float, values: Any) -> Self:
@@ -41,7 +39,7 @@ class Scale(NamedTuple):
         rise = float(self.values[-1] - self.values[0])
         return rise / self.step if len(self.values) == 2 else None
 
-    def __call__(self, scores: Any) -> Images:
+    def __call__(self, scores: Any) -> Values:
         """The images of scores of any shape, float64: where the map is flat float32 would tie.
 
         Example:
@@ -53,7 +51,7 @@ class Scale(NamedTuple):
         images(given.reshape(-1), given.size, self, np.empty(given.size, np.int32), out)
         return out.reshape(given.shape)
 
-    def reaching(self, goals: Images) -> Floats:
+    def reaching(self, goals: Values) -> Floats:
         """The least float32 whose image is at least each goal, ``[n]``; infinite where none is.
 
         A score s then reaches it exactly where its image reaches the goal.
@@ -63,7 +61,7 @@ class Scale(NamedTuple):
         return out
 
 
-def rounded_up(values: Images) -> Floats:
+def rounded_up(values: Values) -> Floats:
     """The least float32 that is at least each value: a float32 reaches both alike."""
     out = values.astype(np.float32)
     return np.where(out < values, np.nextafter(out, np.float32(np.inf)), out)

@@ -38,11 +38,14 @@ def count(scorer: Scorer, labels: Labels, device: str) -> tuple[Ragged, Ints]:
 class Grid:
     """Scores of some queries and items, ordered, in tiles of one shape.
 
-    Asked for twice, a tile has the same bits: a score is compared with one of its own kernel.
+    Asked for twice, a tile has the same bits: a score is compared with one of its own kernel. They
+    are on the scorer's device, or on another one.
     """
 
-    def __init__(self, scorer: Scorer, q_rows: Ints, g_rows: Ints) -> None:
-        self.scorer, self.where = scorer, torch_device(scorer.device)
+    def __init__(
+        self, scorer: Scorer, q_rows: Ints, g_rows: Ints, where: torch.device | None = None
+    ) -> None:
+        self.scorer, self.where = scorer, where or torch_device(scorer.device)
         self.q_rows, self.g_rows = q_rows, g_rows
 
     def tiles(self) -> Iterator[tuple[slice, slice, Tensor]]:
@@ -109,9 +112,9 @@ class _Rows:
     def __init__(
         self, scorer: Scorer, labels: Labels, where: torch.device, first: int, last: int
     ) -> None:
-        self.scorer, self.labels, self.where, self.rows = scorer, labels, where, slice(first, last)
+        self.labels, self.where, self.rows = labels, where, slice(first, last)
         self.n = last - first
-        self.query = unit(scorer.query, np.arange(first, last), _ROWS, where)
+        self.grid = Grid(scorer, np.arange(first, last), np.arange(scorer.shape[1]), where)
 
     def _move(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.where)
@@ -122,10 +125,7 @@ class _Rows:
     def _tiles(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Scores of some items, and which of these match and which count, one tile at a time."""
         labels, rules = self.labels, self.labels.rules
-        for a, b in spans(self.scorer.shape[1], _COLUMNS):
-            here = slice(a, b)
-            items = unit(self.scorer.gallery, np.arange(a, b), _COLUMNS, self.where)
-            scores = tile_scores(self.query, items, l2=self.scorer.l2)
+        for _, here, scores in self.grid.tiles():
             same = self._equal(labels.query, labels.gallery, here)
             left_out = torch.zeros_like(same)
             if labels.junk is not None:
@@ -134,7 +134,7 @@ class _Rows:
                 left_out |= self._equal(rules.query_ids, rules.gallery_ids, here)
             if len(rules.query_cameras):
                 left_out |= same & self._equal(rules.query_cameras, rules.gallery_cameras, here)
-            yield scores[: self.n, : b - a], same & ~left_out, ~same & ~left_out
+            yield scores, same & ~left_out, ~same & ~left_out
 
     def count(self) -> tuple[Ints, NDArray[np.float32], Ints]:
         """Numbers of matches, their ascending scores, and the non-matching items above each."""

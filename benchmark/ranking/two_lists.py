@@ -121,7 +121,7 @@ def _checked(
     first: Sides, second: Sides, labels: Sides, *, distance: str, threads: int | None, **rules: Any
 ) -> tuple[Scorer, Scorer, Labels]:
     """Both lists and the labels, checked against each other."""
-    a, b = _scorers(first, second, distance, threads)
+    a, b = backfill_engine.scorers(first, second, distance, threads, ("first", "second"))
     return a, b, Labels.checked(a.shape, *labels, **rules)
 
 
@@ -153,7 +153,7 @@ def curves(
     windowed = merge.fused_by == "window" and not merge.searches
     if windowed or merge.places_by == "rank":
         return _curves_by_place(*sides, merge.window if windowed else 0, **options)
-    moment = _moment_of(order, steps)
+    moment = backfill_engine.moment_of(order, steps)
     points = [
         rank(first, second, labels, merge, filled=moment <= p, **options)
         for p in range(len(steps[0]))
@@ -164,20 +164,13 @@ def curves(
     )  # fmt: skip
 
 
-def _moment_of(order: Any, steps: Steps) -> NDArray[np.int32]:
-    """The point at which each item is filled, ``[m]``."""
-    moment = np.empty(len(steps[1]), np.int32)
-    moment[arrays.permutation(order, len(moment))] = steps[1]
-    return moment
-
-
 def _curves_by_place(
     first: Sides, second: Sides, labels: Sides, order: Any, steps: Steps, window: int, *,
     distance: str = "cosine", threads: int | None = None, **rules: Any,
 ) -> tuple[Ints, NDArray[np.float64], Ints]:  # fmt: skip
     """Curves of lists whose places are merged; see ``place_kernels.curves``."""
     a, b, checked = _checked(first, second, labels, distance=distance, threads=threads, **rules)
-    moment, n = _moment_of(order, steps), a.shape[0]
+    moment, n = backfill_engine.moment_of(order, steps), a.shape[0]
     found, matches = np.zeros((n, len(steps[0])), np.int64), np.zeros(n, np.int64)
     precision = np.full(found.shape, np.nan)
 
@@ -190,20 +183,6 @@ def _curves_by_place(
 
     _blocks(a, b, work)
     return found.T, precision.T, matches
-
-
-def _scorers(
-    first: Sides, second: Sides, distance: str, threads: int | None
-) -> tuple[Scorer, Scorer]:
-    a, b = (
-        Scorer(*side, names=(f"{name}_query", f"{name}_gallery"), distance=distance,
-               threads=threads)
-        for name, side in (("first", first), ("second", second))
-    )  # fmt: skip
-    for name, expected, rows in zip(("query", "gallery"), a.shape, b.shape, strict=True):
-        if rows != expected:
-            raise ValueError(f"second_{name}: expected {expected} rows, got {rows}")
-    return a, b
 
 
 def _blocks(a: Scorer, b: Scorer, work: Work) -> None:

@@ -34,7 +34,8 @@ LIMIT = 12 * 1024
 """Bytes of a details file, and of a base's."""
 METRIC = "cmc_at_1"
 _LEVELS = (15,)
-_DRAWN_SEED = 0
+DRAWN_SEED = 0
+"""The seed whose records keep what pages draw."""
 
 
 def write_slim(
@@ -57,7 +58,7 @@ def write_slim(
     shared, (common, bounds) = layout.base_of(base.as_json()), _base(of_base, cases)
     _, kept = layout.parted(record.as_json(), shared)
     details = Details() if packed is None else unpack_details(path, packed)
-    drawn = record.seed == _DRAWN_SEED and STUDIES not in path.parts
+    drawn = record.seed == DRAWN_SEED and STUDIES not in path.parts
     details = _with_drawings(details, bounds, drawn)
     text = layout.compact(kept)
     small = pack(

@@ -64,15 +64,17 @@ def settings(record: Record) -> dict[str, str]:
 
 def family_title(record: Record) -> str:
     """The title of the protocol that a setting belongs to; its id where it is not installed."""
-    family = record.protocol.partition(":")[0]
-    protocol = installed(load_protocol, family)
-    return protocol.title if protocol else family
+    return _title(record.protocol.partition(":")[0])
 
 
 def protocol_title(record: Record) -> str:
     """The protocol's title; its id where the protocol is not installed."""
-    protocol = installed(load_protocol, record.protocol)
-    return protocol.title if protocol else record.protocol
+    return _title(record.protocol)
+
+
+def _title(name: str) -> str:
+    protocol = installed(load_protocol, name)
+    return protocol.title if protocol else name
 
 
 def question(record: Record) -> str:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchmark.config.loading import load_protocol, load_track
-from benchmark.config.protocols import Protocol
-from benchmark.config.tracks import Track
 from benchmark.records.record import Record
 from benchmark.report import notes
 
@@ -53,7 +51,7 @@ class Scenario:
 
 def scenario(record: Record) -> Scenario:
     """The scenario that a record is of."""
-    track = _installed_track(record.track)
+    track = notes.installed(load_track, record.track)
     happens = _happens(record)
     subject = (track.subject if track else "") or notes.track_title(record)
     kind = track.kind if track else ""
@@ -70,7 +68,7 @@ def scenario(record: Record) -> Scenario:
 def _happens(record: Record) -> str:
     """The event in words; the setting behind it, if the protocol has settings."""
     family, _, setting = record.protocol.partition(":")
-    protocol = _installed_protocol(family)
+    protocol = notes.installed(load_protocol, family)
     words = (protocol.scenario if protocol else "") or notes.family_title(record)
     if not setting:
         return words
@@ -89,7 +87,7 @@ def _group(record: Record) -> ScenarioGroup:
 def _tasks(record: Record) -> tuple[str, ...]:
     if record.parameters is not None:
         return record.parameters.protocol.tasks
-    protocol = _installed_protocol(record.protocol)
+    protocol = notes.installed(load_protocol, record.protocol)
     return protocol.tasks if protocol else ()
 
 
@@ -110,7 +108,7 @@ def classes_of(record: Record) -> Classes:
         if first <= low and high <= last:
             return "seen"
         return "unseen" if high <= first or last <= low else "both"
-    track = _installed_track(record.track)
+    track = notes.installed(load_track, record.track)
     facts = record.dataset.facts or (track.facts if track else {})
     trained, every = facts.get("train_classes"), record.dataset.n_classes or facts.get("classes")
     if not isinstance(trained, int) or not isinstance(every, int):
@@ -123,18 +121,11 @@ def _rules(record: Record) -> tuple[Any, str] | None:
     if record.parameters is not None:
         known = record.parameters
         return known.protocol, known.protocol.evaluation.part or known.track.evaluation
-    protocol, track = _installed_protocol(record.protocol), _installed_track(record.track)
+    protocol = notes.installed(load_protocol, record.protocol)
+    track = notes.installed(load_track, record.track)
     if protocol is None or track is None:
         return None
     return protocol, protocol.evaluation.part or track.evaluation
-
-
-def _installed_protocol(name: str) -> Protocol | None:
-    return notes.installed(load_protocol, name)
-
-
-def _installed_track(name: str) -> Track | None:
-    return notes.installed(load_track, name)
 
 
 def kinds_words(scenarios: Iterable[Scenario]) -> str:

@@ -141,6 +141,15 @@ def simple_table(
     return TextTable(title, slug, tuple(labels), (block,), rows, **fields)  # type: ignore[arg-type]
 
 
+def shown_table(
+    title: str, slug: str, words: Sequence[str], heads: Sequence[str],
+    lines: Sequence[Sequence[str]], **fields: object,
+) -> TextTable:  # fmt: skip
+    """A simple table whose CSV has what it shows."""
+    rows = [dict(zip((*words, *heads), line, strict=True)) for line in lines]
+    return simple_table(title, slug, words, heads, lines, rows, **fields)
+
+
 def score_cell(
     score: Estimate | None,
     unit: str = "share",

@@ -1,14 +1,16 @@
 """Downloads from a server on this machine that breaks off, ignores ranges or serves other bytes."""
 
+import dataclasses
 import hashlib
 import threading
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 
 from benchmark.config.declarations import Download, Origin
-from benchmark.data.downloads import fetch
+from benchmark.data.downloads import fetch, is_original
 from benchmark.data.omniglot import Omniglot
 from benchmark.errors import BenchError
 
@@ -156,3 +158,45 @@ def test_what_cannot_be_downloaded_is_one_line(name, message, tmp_path, capsys):
         main(["data", "get", name, "--out", str(tmp_path)])
     error = capsys.readouterr().err
     assert end.value.code == 2 and message in error and len(error.splitlines()) == 1
+
+
+def packed(folder, files, level):
+    """A zip of these files in this order, and its bytes."""
+    folder.mkdir(exist_ok=True)
+    with zipfile.ZipFile(
+        folder / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=level
+    ) as archive:
+        archive.mkdir("of")
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return (folder / "a.zip").read_bytes()
+
+
+def test_an_archive_that_is_packed_anew_is_known_by_its_files(wanted, server, tmp_path):
+    files = {"of/b": b"b" * 1000, "of/a": CONTENT[:2000]}
+    # By hand: names in order, each with its size and the hash of its content.
+    lines = [
+        f"{n}\0{len(files[n])}\0".encode() + hashlib.sha256(files[n]).digest()
+        for n in sorted(files)
+    ]
+    wanted = dataclasses.replace(
+        wanted, sha256=hashlib.sha256(b"".join(lines)).hexdigest(), n_bytes=3500, packed_anew=True
+    )
+    turned = dict(reversed(files.items()))
+    for number, (order, level) in enumerate([(files, 9), (turned, 0)]):
+        server.content = packed(tmp_path, order, level)
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}" / "file.zip.part").write_bytes(b"left by a broken download")
+        assert fetch(wanted, tmp_path / f"{number}")
+        assert is_original(tmp_path / f"{number}" / "file.zip", wanted)
+    assert set(server.asked) == {0}, "what has come may be of another packing"
+    others = {
+        "other": packed(tmp_path, files | {"of/a": CONTENT[1:2001]}, 9),
+        "more": packed(tmp_path, files | {"of/c": b""}, 9),
+        "large": packed(tmp_path, files | {"of/c": b"0" * 9000}, 9),
+        "cut": server.content[:-30],
+    }
+    for name, server.content in others.items():
+        with pytest.raises(BenchError, match="expected about 3500 bytes of SHA-256"):
+            fetch(wanted, tmp_path / name)
+        assert not list((tmp_path / name).iterdir())

@@ -112,6 +112,20 @@ def test_an_archive_is_read_as_its_folder(tmp_path):
     assert Grocery().source(root)["files"] != Grocery().source(tmp_path / "small")["files"]
 
 
+def test_an_archive_of_the_repository_has_the_source_of_its_folder(tmp_path):
+    root = write(tmp_path / "whole")
+    (tmp_path / "packed").mkdir()
+    with zipfile.ZipFile(tmp_path / "packed" / ARCHIVE, "w") as archive:
+        archive.writestr("Store-0a1b/README.md", "Photographs.")
+        for path in sorted(root.rglob("*")):
+            archive.write(path, f"Store-0a1b/dataset/{path.relative_to(root)}")
+    assert Grocery().source(tmp_path / "packed") == Grocery().source(root)
+    of = [Grocery(image_size=16).load(each) for each in (root, tmp_path / "packed")]
+    images = [made.train.images[np.arange(len(made.train))] for made in of]
+    assert np.array_equal(*images)
+    assert of[0].evaluations["test"].texts == of[1].evaluations["test"].texts
+
+
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [

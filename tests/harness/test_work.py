@@ -52,3 +52,10 @@ def test_titles_are_read_as_they_were_made(text, title) -> None:
 def test_every_title_of_a_plan_is_read_back(protocol) -> None:
     stages = make_request(["bct", "d-simplex", "fct:simclr-other"], protocol, "toy").plan().stages
     assert [StageTitle.parse(stage.title) for stage in stages] == [s.about for s in stages]
+
+
+def test_pictures_are_drawn_of_the_seed_whose_records_keep_them():
+    request = make_request(["bct"], "extended-class", "toy", seeds=[0, 1])
+    plan = request.plan(["bct"], [0, 1])
+    assert {each.evaluation.work.drawn for each in plan.results if each.seed == 0} == {True}
+    assert {each.evaluation.work.drawn for each in plan.results if each.seed == 1} == {False}

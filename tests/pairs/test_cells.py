@@ -7,15 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import pytrec_eval
-from support.upgrades import planted
+from support.upgrades import all_scores, planted, unit
 
 from benchmark.config.embedders import load_embedder
 from benchmark.errors import BenchError
 from benchmark.pairs import analysis
-from benchmark.pairs.cells import CellVectors, _report, cell, others, same
-from benchmark.pairs.columns import COLUMNS, METRIC
+from benchmark.pairs.cells import CellVectors, _report, cell, others, same, sample_sizes
 from benchmark.pairs.corpora import Corpus, CorpusSource, load_source, read_corpus
-from benchmark.pairs.records import read_record, read_records, write_record
+from benchmark.pairs.records import COLUMNS, METRIC, read_record, read_records, write_record
 from benchmark.pairs.vectors import Vectors
 from benchmark.upgrade.fit.maps import chosen_maps
 from benchmark.upgrade.formats.ids import rows_of
@@ -49,8 +48,7 @@ def small():
 
 def judged(problem, rows, queries, items, asked):
     """nDCG@10 by pytrec_eval on rankings by brute force, in float64."""
-    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (queries, items)]
-    scores = unit[0].astype(np.float64) @ unit[1].astype(np.float64).T
+    scores = all_scores(queries, items)
     names = [problem.corpus.query_ids[k] for k in asked]
     run = {
         name: dict(zip(problem.corpus.item_ids, map(float, line), strict=True))
@@ -76,17 +74,14 @@ def test_truths_equal_those_of_another_evaluator(small):
     # The same pairs, but for half of the items that are relevant to the other half of the queries.
     sample = report.first.sample
     parts = np.random.default_rng(small.seed).random(small.n) < 0.5
-    unit = new.queries / np.linalg.norm(new.queries, axis=1, keepdims=True)
     sides = []
     for part in (parts, ~parts):
         gone = np.isin(sample.rows, small.relevant(asked)) & part[sample.rows]
         some = sample.fitted & ~gone
-        a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (sample.old, sample.new))
-        a, b = a[some], b[some]
-        u, _, vt = np.linalg.svd((b - b.mean(0)).T.astype(float) @ (a - a.mean(0)))
-        sides.append((unit - b.mean(0)) @ (u @ vt) + a.mean(0))
-    unit = old.items / np.linalg.norm(old.items, axis=1, keepdims=True)
-    scores = [s / np.linalg.norm(s, axis=1, keepdims=True) @ unit.T for s in sides]
+        a, b = unit(sample.old[some]), unit(sample.new[some])
+        u, _, vt = np.linalg.svd((b - b.mean(0)).T @ (a - a.mean(0)))
+        sides.append((unit(new.queries) - b.mean(0)) @ (u @ vt) + a.mean(0))
+    scores = [all_scores(side, old.items) for side in sides]
     for k, q in enumerate(asked):
         gains = small.corpus.gains[f"q{q}"]
         rows = [int(i[1:]) for i in gains]
@@ -125,10 +120,10 @@ def test_a_sample_is_random_but_for_what_is_relevant_to_its_half(small):
 
 @pytest.fixture(scope="module")
 def record(small, tmp_path_factory):
-    sides = load_embedder("minilm-l3"), load_embedder("minilm-l6")
+    sides = [(load_embedder(name), 1.0) for name in ("minilm-l3", "minilm-l6")]
     folder = tmp_path_factory.mktemp("pairs")
     reports = [row for draw in range(3) for row in cell(small, draw, MAPS)]
-    return write_record(folder, small, sides, MAPS, METRIC, reports), reports
+    return write_record(folder, small.corpus, sides, MAPS, reports), reports
 
 
 def test_a_cell_is_recorded_and_read_again(record, small):
@@ -167,7 +162,7 @@ def test_a_damaged_record_is_refused(record, tmp_path):
 
 
 def test_sizes_leave_a_fifth_of_the_items_out(small):
-    assert small.sizes() == [300]
+    assert sample_sizes(small.n) == [300]
 
 
 REAL = Path(__file__).parents[3] / "shared" / "data"

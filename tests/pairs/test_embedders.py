@@ -7,6 +7,7 @@ from importlib import metadata
 
 import numpy as np
 import pytest
+from support.upgrades import unit
 
 from benchmark.config import embedders as module
 from benchmark.config.embedders import EXTRA, every_embedder, install_command, load_embedder
@@ -86,10 +87,6 @@ def test_batches_hold_every_row_once_and_little_padding():
     assert sorted(row for batch in batches for row in batch) == list(range(300))
     padded = sum(len(batch) * lengths[batch[0]] for batch in batches)
     assert padded < 1.1 * sum(lengths)
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 @here("wordllama-64")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.upgrades import planted
+from support.upgrades import all_scores, ndcg, planted
 
 from benchmark.config.embedders import load_embedder
 from benchmark.pairs.board import CellPlan
@@ -12,14 +12,6 @@ from benchmark.pairs.cells import CellVectors
 from benchmark.pairs.corpora import Corpus, CorpusSource
 from benchmark.pairs.gone import OTHERS, OWN, PAIRS, cells, gone_table, least_table, measure
 from benchmark.pairs.vectors import Vectors, place_of
-
-
-def ndcg(queries, items, relevant):
-    """Of one relevant item, by brute force in float64."""
-    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (queries, items)]
-    scores = unit[0].astype(np.float64) @ unit[1].astype(np.float64).T
-    ranks = (scores >= scores[np.arange(len(relevant)), relevant][:, None] - 1e-9).sum(axis=1)
-    return np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0.0).mean()
 
 
 @pytest.fixture
@@ -63,9 +55,14 @@ def test_rows_beside_the_truth(plans):
     _, unseen = CellVectors.of(plan.corpus, *sides, plan.seed).halves(0)
     relevant = made.relevant[unseen]
     for row in rows[:2]:
-        assert row["keep"] == pytest.approx(ndcg(made.old_queries[unseen], made.old, relevant))
-        assert row["again"] == pytest.approx(ndcg(made.queries[unseen], made.new, relevant))
-        turned = ndcg(made.queries[unseen] @ made.rotation, made.old, relevant)
+        keep, again, turned = (
+            ndcg(all_scores(queries[unseen], items), relevant).mean()
+            for queries, items in (
+                (made.old_queries, made.old), (made.queries, made.new),
+                (made.queries @ made.rotation, made.old),
+            )
+        )  # fmt: skip
+        assert (row["keep"], row["again"]) == pytest.approx((keep, again))
         assert row["bridge"] == pytest.approx(turned, abs=0.03)
         assert row["by_queries"] > 0.8 and row["by_pairs"] > 0.8 and row["agree"] is None
     table = gone_table(rows)

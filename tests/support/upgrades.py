@@ -8,6 +8,25 @@ from typing import Any
 import numpy as np
 
 
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Directions in float64."""
+    x = np.asarray(vectors, np.float64)
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def all_scores(queries: np.ndarray, items: np.ndarray, distance: str = "cosine") -> np.ndarray:
+    """Scores of all pairs by brute force, ``[queries, items]``, float64."""
+    a, b = (unit(x) if distance == "cosine" else np.float64(x) for x in (queries, items))
+    return -((a[:, None] - b) ** 2).sum(axis=2) if distance == "l2" else a @ b.T
+
+
+def ndcg(scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:
+    """nDCG@10 by query, of one relevant item, ties against it; what is left out scores -inf."""
+    own = scores[np.arange(len(relevant)), relevant]
+    ranks = (scores >= own[:, None] - 1e-9).sum(axis=1)
+    return np.where(np.isfinite(own) & (ranks <= 10), 1 / np.log2(1 + ranks), 0.0)
+
+
 @dataclass(frozen=True)
 class Planted:
     """A new model, and an old one that is a noisy rotation of it, or pure noise.

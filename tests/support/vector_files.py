@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +13,56 @@ import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from safetensors.numpy import save_file
+
+from benchmark.errors import BenchError
+from benchmark.upgrade.formats import open_vectors
 
 READ = (".npy", ".npz", ".parquet", ".pq", ".hdf5", ".h5", ".fvecs", ".safetensors")
 WRITTEN = (".npy", ".npz", ".parquet", ".pq", ".hdf5", ".h5", ".fvecs", ".safetensors")
+FILES = Path(__file__).parents[1] / "upgrade" / "files"
+"""Written by other programs: twelve vectors, ``ROWS``, most of them by the names ``TEXT``."""
+ROWS = (np.arange(48).reshape(12, 4) / 8).astype(np.float32)
+TEXT = [f"doc-{i:02}-of-a-long-name" for i in range(12)]
+
+
+def everything(path: Any) -> tuple[int | None, int]:
+    """Read ids and vectors; the numbers of both."""
+    source = open_vectors(path)
+    n_ids = None if source.ids is None else len(source.ids)
+    return n_ids, sum(map(len, source.vectors()))
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    """Ten seconds at most."""
+
+    def alarm(*_: Any) -> None:
+        raise TimeoutError("longer than ten seconds")
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.alarm(10)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def refused(said: str) -> Iterator[None]:
+    """A block that is refused in one line, in time."""
+    with pytest.raises(BenchError, match=said) as caught, in_time():
+        yield
+    line = str(caught.value)
+    assert "\n" not in line and line.isprintable() and len(line) < 1000
+
+
+def refuses(path: Any, said: str = "expected") -> None:
+    """Reading ids or vectors ends in one line."""
+    with refused(said):
+        everything(path)
 
 
 def write(path: Path, vectors: np.ndarray, ids: Any = None) -> None:

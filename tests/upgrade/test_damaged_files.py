@@ -4,10 +4,8 @@ import io
 import os
 import pickle
 import re
-import signal
 import struct
 import zipfile
-from contextlib import contextmanager
 
 import h5py
 import numpy as np
@@ -17,48 +15,13 @@ import pytest
 from safetensors.numpy import save_file
 from support import hostile
 from support.hostile import arrays, modules
-from support.vector_files import READ, beside, parquet, write
+from support.vector_files import READ, beside, everything, in_time, parquet, refused, refuses, write
 
 from benchmark.errors import BenchError
 from benchmark.perf import measure
-from benchmark.upgrade.formats import open_vectors, sink_class
+from benchmark.upgrade.formats import sink_class
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
-
-
-def alarm(*_):
-    raise TimeoutError("longer than ten seconds")
-
-
-@contextmanager
-def in_time():
-    before = signal.signal(signal.SIGALRM, alarm)
-    signal.alarm(10)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def everything(path):
-    """Read ids and vectors; the numbers of both."""
-    source = open_vectors(path)
-    n_ids = None if source.ids is None else len(source.ids)
-    return n_ids, sum(map(len, source.vectors()))
-
-
-@contextmanager
-def refused(said):
-    with pytest.raises(BenchError, match=said) as caught, in_time():
-        yield
-    line = str(caught.value)
-    assert "\n" not in line and line.isprintable() and len(line) < 1000
-
-
-def refuses(path, said):
-    with refused(said):
-        everything(path)
 
 
 @pytest.mark.parametrize("ending", [*READ, ".bvecs"])

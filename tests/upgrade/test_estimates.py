@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
-from support.upgrades import planted, studied
+from support.upgrades import all_scores, planted, studied
 
 import benchmark
 from benchmark.metrics.kept_share import mean, measured
@@ -15,7 +15,7 @@ from benchmark.upgrade.measure.calibration import Calibration, Counts
 from benchmark.upgrade.measure.list_estimate import ListEstimate, PartlyEmbedded, _nested
 from benchmark.upgrade.measure.query_groups import query_groups
 from benchmark.upgrade.measure.score_model import _BINS, GROUPS, KINDS
-from benchmark.upgrade.measure.windows import Window
+from benchmark.upgrade.measure.unseen import Window
 from benchmark.upgrade.read.gallery import Whole, one_pass
 from benchmark.upgrade.read.qrels import Qrels
 from benchmark.upgrade.read.request import KEEP, REEMBED
@@ -116,8 +116,7 @@ def test_items_without_a_new_vector_are_counted_by_their_predicted_score(known):
     model = its.model
     there = np.isin(np.arange(len(made.new)), result.inputs.gallery.embedded)
     predicted = model.predict(made.old[~there])
-    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (made.queries, predicted)]
-    place = (unit[0] @ unit[1].T - model.middle[:, None]) / model.spread[:, None]
+    place = (all_scores(made.queries, predicted) - model.middle[:, None]) / model.spread[:, None]
     for q in range(0, 60, 7):
         naive = np.histogram(place[q], np.concatenate([[-np.inf], _BINS[1:], [np.inf]]))[0]
         # A score within rounding of a bin's end may go either way.

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.command import call
+from support.upgrades import unit
 from support.vector_files import write
 
 import benchmark
@@ -24,7 +25,7 @@ def found(vectors, stored="float32"):
 
 
 def directions(x):
-    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+    return unit(x).astype(np.float32)
 
 
 def demo():

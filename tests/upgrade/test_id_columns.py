@@ -2,7 +2,6 @@
 
 import json
 import uuid
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,15 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from support.command import call
 from support.upgrades import planted
-from support.vector_files import parquet
+from support.vector_files import FILES, ROWS, TEXT, parquet
 
 import benchmark
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import open_vectors
 
-FILES = Path(__file__).parent / "files"
-ROWS = (np.arange(48).reshape(12, 4) / 8).astype(np.float32)
-TEXT = [f"doc-{i:02}-of-a-long-name" for i in range(12)]
 UUIDS = [uuid.UUID(int=2**120 + i) for i in range(12)]
 UUID_TEXT = [str(each) for each in UUIDS]
 WRITTEN = {

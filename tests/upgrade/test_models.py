@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from support.upgrades import planted, write_upgrade
+from support.upgrades import all_scores, ndcg, planted, write_upgrade
 from support.vector_files import write
 from typer.testing import CliRunner
 
@@ -82,13 +82,9 @@ def test_differences_are_paired(made):
     new, queries = given.pop("new_gallery"), given.pop("queries")
     other = blurred(queries, 0.5)
     found = benchmark.upgrade(**given, models={"a": (new, queries), "b": (new, other)})
-    ranks = {}
+    values = {}
     for name, asked in (("a", queries), ("b", other)):
-        unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (asked, new)]
-        scores = unit[0].astype(np.float64) @ unit[1].T.astype(np.float64)
-        own = scores[np.arange(len(asked)), made.relevant]
-        ranks[name] = (scores >= own[:, None] - 1e-9).sum(axis=1)
-    values = {n: np.where(r <= 10, 1 / np.log2(1 + r), 0.0) for n, r in ranks.items()}
+        values[name] = ndcg(all_scores(asked, new), made.relevant)
     expected = mean_difference(values["a"] - values["b"], None, 0.0)
     models = found.document["models"]
     assert {each["strategy"] for each in models["places"]} == {"re-embed"}

@@ -4,14 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from support.upgrades import planted, write_upgrade
+from support.upgrades import all_scores, ndcg, planted, write_upgrade
 from support.vector_files import write
 from typer.testing import CliRunner
 
 import benchmark
 from benchmark import BenchError
 from benchmark.cli.app import app
-from benchmark.ranking.ranks import rank
 from benchmark.upgrade.read.request import KEEP
 
 
@@ -39,25 +38,19 @@ def report(made, given):
     return benchmark.upgrade(**given, pairs_old=made.old[rows], pairs_new=made.new[rows])
 
 
-def ndcg(made, queries, gallery):
-    labels = np.arange(len(gallery)) + len(queries)
-    labels[made.relevant] = np.arange(len(queries))
-    ranks = rank(queries, gallery, np.arange(len(queries)), labels).first_rank
-    return np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0.0).mean()
-
-
 def test_a_planted_rotation_is_bridged(made, report):
     """Scores are those of brute force, and that of the true rotation is near."""
     found = {each["name"]: each for each in report.document["strategies"]}
-    old = ndcg(made, made.old_queries, made.old)
-    turned = ndcg(made, made.queries @ made.rotation, made.old)
+    old, turned, mapped = (
+        ndcg(all_scores(queries, made.old), made.relevant).mean()
+        for queries in (
+            made.old_queries, made.queries @ made.rotation, report.conversion.view(made.queries)
+        )
+    )  # fmt: skip
     assert found[KEEP]["score"]["value"] == pytest.approx(old, abs=1e-12)
     assert found["procrustes:query"]["score"]["value"] == pytest.approx(turned, abs=0.02)
     assert report.recommended == "procrustes:query"
-    mapped = report.conversion.view(made.queries)
-    assert found["procrustes:query"]["score"]["value"] == pytest.approx(
-        ndcg(made, mapped, made.old), abs=1e-9
-    )
+    assert found["procrustes:query"]["score"]["value"] == pytest.approx(mapped, abs=1e-9)
     for name in ("re-embed", "cascade", "rrf"):
         assert name not in found and name in report.document["left_out"]
     assert not report.document["constraints"]["sources"]

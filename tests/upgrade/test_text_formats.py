@@ -2,18 +2,15 @@
 
 import json
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support import hostile
+from support.vector_files import FILES, ROWS, TEXT, refuses
 
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import open_vectors
 
-FILES = Path(__file__).parent / "files"
-ROWS = (np.arange(48).reshape(12, 4) / 8).astype(np.float32)
-TEXT = [f"doc-{i:02}-of-a-long-name" for i in range(12)]
 LISTS = ROWS.tolist()
 FORMS = {
     "openai.json": (
@@ -158,11 +155,7 @@ DAMAGED = {
 def test_damaged_text_ends_in_one_line(name, tmp_path):
     content, said = DAMAGED[name]
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(BenchError, match=said) as caught:
-        source = open_vectors(tmp_path / name)
-        _, _ = source.ids, list(source.vectors())
-    line = str(caught.value)
-    assert "\n" not in line and len(line) < 1000 and name in line
+    refuses(tmp_path / name, f"{name}: .*({said})")
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".json", ".csv", ".copy"])
@@ -170,8 +163,7 @@ def test_damaged_text_ends_in_one_line(name, tmp_path):
 def test_what_may_lie_in_the_place_of_a_text(what, ending, tmp_path):
     (sample,) = [s for s in hostile.in_place("x", f"a{ending}") if s.name == what]
     hostile.write(sample, tmp_path)
-    with pytest.raises(BenchError, match=f"a{ending}: "):
-        open_vectors(tmp_path / f"a{ending}").read()
+    refuses(tmp_path / f"a{ending}", f"a{ending}: ")
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".json", ".csv"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 from support.command import call
-from support.upgrades import planted, write_upgrade
+from support.upgrades import all_scores, planted, unit, write_upgrade
 
 import benchmark
 from benchmark.upgrade.measure.thresholds import PairSet, cutoff
@@ -14,8 +14,7 @@ from benchmark.upgrade.show.page import render
 
 
 def directions(rng, n, dim):
-    x = rng.standard_normal((n, dim))
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
+    return unit(rng.standard_normal((n, dim)))
 
 
 def chance(t, dim):
@@ -97,13 +96,8 @@ def test_the_report_has_cutoffs_of_every_strategy(made):
             assert row["new"]["value"] == pytest.approx(0.5, abs=0.01)
             assert row["true_after"]["value"] == pytest.approx(row["true_before"], abs=0.02)
     # Held against all pairs of the gallery, most of which no sample has.
-
-    def cosine(a, b):
-        a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b))
-        return a @ b.T
-
-    rate = (cosine(made.old_queries, made.old) >= 0.5).mean()
-    true = np.quantile(cosine(made.queries, made.new), 1 - rate)
+    rate = (all_scores(made.old_queries, made.old) >= 0.5).mean()
+    true = np.quantile(all_scores(made.queries, made.new), 1 - rate)
     own = rows["re-embed", "same share"]
     assert own["new"]["low"] <= true <= own["new"]["high"]
     assert own["rate"] == pytest.approx(rate, rel=0.25)

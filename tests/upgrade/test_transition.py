@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.upgrades import planted, studied
+from support.upgrades import all_scores, ndcg, planted, studied
 
 import benchmark
 from benchmark.metrics.backfill_curves import moments
@@ -20,36 +20,21 @@ def made():
     return planted(n=700, q=50)
 
 
-def scores(queries, items, distance):
-    a, b = queries.astype(np.float64), items.astype(np.float64)
-    if distance == "cosine":
-        a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b))
-    if distance == "l2":
-        return -((a[:, None] - b) ** 2).sum(axis=2)
-    return a @ b.T
-
-
-def ndcg(table, relevant):
-    own = table[np.arange(len(table)), relevant]
-    ranks = (table >= own[:, None]).sum(axis=1)
-    return np.where(np.isfinite(own) & (ranks <= 10), 1 / np.log2(1 + ranks), 0.0).mean()
-
-
 @pytest.mark.parametrize("distance", ["cosine", "l2"])
 def test_depths_against_brute_force(made, distance):
     rows = np.arange(len(made.new))
     study = studied(made.arguments(rows) | {"maps": "procrustes", "distance": distance})
     (found,) = cascade_depths(study)
     assert [each.depth for each in found.depths] == [d for d in DEPTHS if d < 700]
-    old = scores(made.old_queries, made.old, distance)
-    new = scores(made.queries, made.new, distance)
-    order, whole = np.argsort(-old, axis=1), ndcg(new, made.relevant)
+    old = all_scores(made.old_queries, made.old, distance)
+    new = all_scores(made.queries, made.new, distance)
+    order, whole = np.argsort(-old, axis=1), ndcg(new, made.relevant).mean()
     values = []
     for each in found.depths:
         candidates = order[:, : each.depth]
         table = np.full(new.shape, -np.inf)
         np.put_along_axis(table, candidates, np.take_along_axis(new, candidates, 1), 1)
-        values.append(ndcg(table, made.relevant))
+        values.append(ndcg(table, made.relevant).mean())
         assert each.score.value == pytest.approx(values[-1], abs=1e-9)
         assert each.share.value == pytest.approx(values[-1] / whole, abs=1e-9)
         assert each.embedded == len(np.unique(candidates)) / len(candidates)
@@ -83,10 +68,10 @@ def test_a_mixed_index_against_brute_force(made, distance):
     held, fitted = (np.flatnonzero(mask) for mask in (sample.held, sample.fitted))
     order, (_, moment) = random(sample.rows[held], 0), moments(len(held), POINTS)
     sides = [
-        scores(queries, items, distance)
+        all_scores(queries, items, distance)
         for queries, items in ((made.queries, made.new), (made.old_queries, made.old))
     ]
-    plain = scores(made.queries, made.old, distance)
+    plain = all_scores(made.queries, made.old, distance)
     at = np.searchsorted(held, made.relevant)
     found = {each.start: each.scores for each in mixed_index(study)}
     assert list(found) == [PLAIN, MERGED, SCALED]
@@ -94,14 +79,14 @@ def test_a_mixed_index_against_brute_force(made, distance):
         filled = np.isin(held, held[order[moment <= point]])
         new, old = (side[:, held] for side in sides)
         table = np.where(filled, new, old)
-        assert found[MERGED][point].value == pytest.approx(ndcg(table, at), abs=1e-6)
+        assert found[MERGED][point].value == pytest.approx(ndcg(table, at).mean(), abs=1e-6)
         table = np.where(filled, new, plain[:, held])
-        assert found[PLAIN][point].value == pytest.approx(ndcg(table, at), abs=1e-6)
+        assert found[PLAIN][point].value == pytest.approx(ndcg(table, at).mean(), abs=1e-6)
         scaled = [
             (side[:, held] - side[:, fitted].mean()) / side[:, fitted].std() for side in sides
         ]
         table = np.where(filled, *scaled)
-        assert found[SCALED][point].value == pytest.approx(ndcg(table, at), abs=0.02)
+        assert found[SCALED][point].value == pytest.approx(ndcg(table, at).mean(), abs=0.02)
 
 
 def test_a_sample_and_what_is_told(made):

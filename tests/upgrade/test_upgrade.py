@@ -6,14 +6,13 @@ from typing import get_type_hints
 
 import numpy as np
 import pytest
-from support.upgrades import noise, planted, studied
+from support.upgrades import all_scores, ndcg, noise, planted, studied
 from typer.main import get_command
 
 import benchmark
 from benchmark import BenchError
 from benchmark.cli.app import app
 from benchmark.metrics.intervals import mean_interval
-from benchmark.ranking.ranks import rank
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.formats.rows import ArrayRows
 from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints, UpgradeRequest, missing
@@ -43,22 +42,14 @@ def by_name(report):
     return {each["name"]: each for each in report.document["strategies"]}
 
 
-def ndcg(made, queries, gallery):
-    """Of the one relevant item, from the main engine's ranks."""
-    labels = np.arange(len(gallery)) + len(queries)
-    labels[made.relevant] = np.arange(len(queries))
-    ranks = rank(queries, gallery, np.arange(len(queries)), labels).first_rank
-    return np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0.0)
-
-
 def test_a_planted_rotation_is_recommended_with_the_right_loss(made, report):
     """The true rotation in place of the fitted one says what is lost."""
     assert report.recommended in ("procrustes", "procrustes:query", "linear")
     old, new = (
-        ndcg(made, *pair).mean()
+        ndcg(all_scores(*pair), made.relevant).mean()
         for pair in ((made.old_queries, made.old), (made.queries, made.new))
     )
-    turned = ndcg(made, made.queries @ made.rotation, made.old).mean()
+    turned = ndcg(all_scores(made.queries @ made.rotation, made.old), made.relevant).mean()
     kept = by_name(report)[report.recommended]["kept"]
     assert kept["low"] <= (turned - old) / (new - old) <= kept["high"]
     assert kept["value"] == pytest.approx((turned - old) / (new - old), abs=0.04)
@@ -96,7 +87,7 @@ def test_pure_noise_recommends_embedding_again():
     found = by_name(report)
     assert report.recommended == REEMBED and report.conversion is None
     assert found["procrustes"]["score"]["high"] < 0.1 < found[REEMBED]["score"]["low"]
-    truth = ndcg(made, made.queries, made.new).mean()
+    truth = ndcg(all_scores(made.queries, made.new), made.relevant).mean()
     assert found[REEMBED]["score"]["value"] == pytest.approx(truth, abs=0.05)
     assert any(line.startswith("Warning: items that are near") for line in
                report.document["inputs"]["told"])  # fmt: skip

@@ -53,7 +53,7 @@ class DetailsCollector:
                 )
         if self.nearest is not None and not case.texts:
             self.nearest.add(case)
-        if case.name == self.cross and not case.swapped:
+        if self.work.drawn and case.name == self.cross and not case.swapped:
             old, _ = load_stored(self.work, 0)
             self.picture = draw(case, old, self.items, self.class_names, self.work.distance)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from benchmark.errors import BenchError
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import Scored, contrast, difference, mean
-from benchmark.metrics.statistics import holm
+from benchmark.metrics.statistics import surely
 from benchmark.ranking.arrays import Ints
-from benchmark.upgrade.decide.costs import cost_of
 from benchmark.upgrade.decide.verdict import LEVEL, Decision
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.request import KEEP, REEMBED
+from benchmark.upgrade.search.strategies import cost_of
 
 RULE = (
     "Each model is ranked by the score of what the rule recommends for it; its rank is 1 and the "
@@ -99,7 +100,8 @@ def compare_models(
         BenchError: If they have no judged query in common, or nothing can be done with one.
     """
     where = {name: places[name][each.queries] for name, each in studies.items()}
-    common = _common(list(where.values()))
+    common = reduce(np.intersect1d, where.values())
+    common = common[common >= 0]
     left_out = len(np.unique(np.concatenate([w[w >= 0] for w in where.values()]))) - len(common)
     if not len(common):
         raise BenchError("models: expected judged queries in common, got none: are ids the same?")
@@ -148,14 +150,6 @@ def compare_models(
     return ModelComparison(taken.name, found, differences, len(common), left_out)
 
 
-def _common(rows: Sequence[Ints]) -> Ints:
-    """Rows that are in all of them and none of which is -1, ascending."""
-    common = rows[0]
-    for each in rows[1:]:
-        common = np.intersect1d(common, each)
-    return np.unique(common[common >= 0])
-
-
 def _of_common(scored: Scored, rows: Ints, common: Ints, k: int) -> Scored:
     """Scores of the common queries, in their order; draws of the estimate turned by ``k``."""
     order = np.argsort(rows, kind="stable")
@@ -172,6 +166,5 @@ def _sure(
         name: contrast(its[name], before, groups).p_above(0.0)
         for name in its if (before := old[name]) is not None
     }  # fmt: skip
-    if not tests:
-        return {}
-    return dict(zip(tests, map(bool, holm(list(tests.values())) <= LEVEL), strict=True))
+    sure = surely(tests, LEVEL)
+    return {name: name in sure for name in tests}

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import group_sums
 from benchmark.metrics.kept_share import Scored, beyond, contrast, difference, share_kept
-from benchmark.metrics.statistics import holm
+from benchmark.metrics.statistics import surely
 from benchmark.upgrade.measure.study import StrategyOutcome
 from benchmark.upgrade.read.request import (
     CONSTRAINTS,
@@ -168,12 +168,11 @@ class Evidence:
             return set()
         tried = [n for n, o in self.outcomes.items() if n != KEEP and o.strategy.effort < _ALL]
         old, new = self.scored(KEEP) if self.likely else None, self.scored(REEMBED)
-        tests = [
-            wanted**self.changed if self.equal(n)
+        tests = {
+            n: wanted**self.changed if self.equal(n)
             else beyond(self.scored(n), old, new, wanted, self.groups).p_above(0.0) for n in tried
-        ]  # fmt: skip
-        sure = holm(tests) <= LEVEL if tests else ()
-        return {n for n, is_sure in zip(tried, sure, strict=True) if is_sure}
+        }  # fmt: skip
+        return surely(tests, LEVEL)
 
     def equal(self, name: str) -> bool:
         """True where the score is re-embedding's on every query, none of which is estimated."""
@@ -287,11 +286,12 @@ def _kept(evidence: Evidence, name: str, wanted: float) -> str:
 def _best(evidence: Evidence, possible: list[str]) -> tuple[str, str]:
     better = possible
     if KEEP in possible:
-        others = [name for name in possible if name != KEEP]
-        old = evidence.scored(KEEP)
-        tests = [contrast(evidence.scored(n), old, evidence.groups).p_above(0.0) for n in others]
-        sure = holm(tests) <= LEVEL if tests else ()
-        better = [name for name, is_sure in zip(others, sure, strict=True) if is_sure]
+        old, groups = evidence.scored(KEEP), evidence.groups
+        sure = surely({
+            name: contrast(evidence.scored(name), old, groups).p_above(0.0)
+            for name in possible if name != KEEP
+        }, LEVEL)  # fmt: skip
+        better = [name for name in possible if name in sure]
     if not better:
         return KEEP, "nothing that can be done is measurably better"
     return _simplest(evidence, better), "it is the best of what can be done"

@@ -1,16 +1,17 @@
 """Checks that all formats make of files of others, and the words in which they refuse them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from benchmark.config.files import file_size
 from benchmark.errors import BenchError, nearest
 
+T = TypeVar("T")
 MOST_BYTES = 2**50
 MOST_DIM = 2**20
 MOST_NAMES = 4096
@@ -125,6 +126,16 @@ def choose(wanted: str, shapes: Mapping[str, tuple[int, ...]]) -> str:
         return flat[0]
     which = "one of several arrays" if flat else "an array [n, dim]"
     raise BenchError(f"expected {which}, named as FILE:NAME; got {listed(flat or shapes)}")
+
+
+def the_one(kind: str, found: Sequence[T], names: Iterable[str], way: str) -> T:
+    """The only one found of a kind; a BenchError with all names there are, and the way to name one.
+
+    ``names`` are those of all that the file has.
+    """
+    if len(found) != 1:
+        raise BenchError(f"expected one {kind}, got {listed(names)}; {way} names one")
+    return found[0]
 
 
 def likely_ids(name: str) -> bool:

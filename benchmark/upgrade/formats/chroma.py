@@ -24,9 +24,9 @@ from benchmark.upgrade.formats.checks import (
     MOST_DIM,
     MOST_NAMES,
     cut,
-    listed,
     metric_of,
     require_file,
+    the_one,
 )
 from benchmark.upgrade.formats.ids import AT_ONCE
 from benchmark.upgrade.formats.source import Shape, Source
@@ -91,12 +91,8 @@ class ChromaSource(Source):
         """The collection's id and its dimension."""
         rows = db.execute("SELECT name, id, dimension FROM collections").fetchmany(MOST_NAMES)
         found = [row for row in rows if self.part in ("", row[0])]
-        if len(found) != 1:
-            raise BenchError(
-                f"expected one collection, got {listed(str(row[0]) for row in rows)}; "
-                "FOLDER:NAME names one"
-            )
-        name, collection, dim = found[0]
+        names = (str(row[0]) for row in rows)
+        name, collection, dim = the_one("collection", found, names, "FOLDER:NAME")
         if not isinstance(dim, int) or not 1 <= dim <= MOST_DIM:
             raise BenchError(f"expected vectors in the collection '{cut(name)}', got none")
         self.part = str(name)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats.checks import cut, require_file
 from benchmark.upgrade.formats.ids import AT_ONCE
-from benchmark.upgrade.formats.source import Shape, Source
+from benchmark.upgrade.formats.source import PackedSource, Shape
 
 _FLAT = {b"IxFI", b"IxF2", b"IxFl"}
 _WITH_IDS = {b"IxMp", b"IxM2"}
@@ -34,15 +34,17 @@ _HEADER = struct.Struct("<iqqqBi")  # dim, rows, two fillers, is trained, metric
 _COUNT = struct.Struct("<Q")
 
 
-class FaissSource(Source):
+class FaissSource(PackedSource):
     """Vectors of an index file, with ids where it has some."""
 
     format = "faiss"
+    _kind = b""  # of an index that the library reads back
+    _ids_at = 0
+    _index: Any = None
+    _ids: Any = None
 
     def _open(self) -> tuple[Shape, np.dtype[Any]]:
         size = require_file(self.path)
-        self._index: Any = None
-        self._ids_at = 0
         with self.path.open("rb") as file:
             kind = file.read(4)
             with_ids = kind in _WITH_IDS
@@ -52,11 +54,11 @@ class FaissSource(Source):
             if kind in _FLAT:
                 dim, rows, metric = _header(file)
                 (n,) = _COUNT.unpack(_bytes(file, _COUNT.size))
-                self._at = file.tell()
-                end = self._at + 4 * n
+                self.start = file.tell()
+                end = self.start + 4 * n
                 if n != rows * dim or end > size:
                     raise BenchError(
-                        f"expected {rows} vectors of {dim} numbers, got {(size - self._at) // 4}"
+                        f"expected {rows} vectors of {dim} numbers, got {(size - self.start) // 4}"
                     )
                 if with_ids:
                     file.seek(end)
@@ -70,15 +72,16 @@ class FaissSource(Source):
             raise BenchError(
                 f"expected a flat, SQ, PQ, IVF or HNSW index, got the mark '{cut(kind)}'"
             )
-        return self._read_back(kind)
+        self._kind = kind
+        return self._read_back()
 
-    def _read_back(self, kind: bytes) -> tuple[Shape, np.dtype[Any]]:
+    def _read_back(self) -> tuple[Shape, np.dtype[Any]]:
         """Let the library read a file whose vectors are not stored as they were."""
         try:
             import faiss
         except ModuleNotFoundError as error:
             raise BenchError(
-                f"{_OTHERS[kind]} needs the package faiss: pip install 'compatbench[faiss]'"
+                f"{_OTHERS[self._kind]} needs the package faiss: pip install 'compatbench[faiss]'"
             ) from error
         with _no_more_than(faiss, require_file(self.path)):
             index: Any = faiss.read_index(str(self.path), faiss.IO_FLAG_READ_ONLY)
@@ -89,18 +92,17 @@ class FaissSource(Source):
         if hasattr(inner, "make_direct_map"):
             inner.make_direct_map()
         self._index, self._kept = inner, index  # the outer one owns the inner
-        self._what, self._lossy = _OTHERS[kind], kind in _LOSSY
         self.metric = _METRICS.get(index.metric_type, "")
         return (int(index.ntotal), int(index.d)), np.dtype("<f4")
 
     @property
     def told(self) -> list[str]:
         """A line about vectors that are not what they were."""
-        if not getattr(self, "_lossy", False):
+        if self._kind not in _LOSSY:
             return super().told
         return [
-            f"{self.name}: vectors are read back from {self._what}, not as they were; beside fresh "
-            "vectors by the old model `bench upgrade doctor` says what was lost",
+            f"{self.name}: vectors are read back from {_OTHERS[self._kind]}, not as they were; "
+            "beside fresh vectors by the old model `bench upgrade doctor` says what was lost",
             *super().told,
         ]
 
@@ -109,21 +111,16 @@ class FaissSource(Source):
         return super().__getstate__() | {"_index": None, "_kept": None}
 
     def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
-        if self._index is None and hasattr(self, "_what"):
-            with self.path.open("rb") as file:
-                self._read_back(file.read(4))
+        if not self._kind:
+            yield from super()._blocks(size, first)
+            return
+        if self._index is None:
+            self._read_back()
         for a in range(first, self.rows, size):
-            n = min(size, self.rows - a)
-            if self._index is not None:
-                yield self._index.reconstruct_n(a, n)
-                continue
-            stored = np.fromfile(self.path, "<f4", n * self.dim, offset=self._at + 4 * a * self.dim)
-            if len(stored) < n * self.dim:
-                raise BenchError(f"ends within row {a + len(stored) // self.dim}")
-            yield stored.reshape(n, self.dim)
+            yield self._index.reconstruct_n(a, min(size, self.rows - a))
 
     def _id_places(self) -> tuple[str | None, list[str]]:
-        return ("ids" if self._ids_at or hasattr(self, "_ids") else None), []
+        return ("ids" if self._ids_at or self._ids is not None else None), []
 
     def _stored_ids(self, place: str) -> Iterator[Any]:  # noqa: ARG002
         if not self._ids_at:

@@ -9,8 +9,7 @@ from typing import Any
 
 import lance
 
-from benchmark.errors import BenchError
-from benchmark.upgrade.formats.checks import listed
+from benchmark.upgrade.formats.checks import the_one
 from benchmark.upgrade.formats.columns import ColumnsSource, Group
 from benchmark.upgrade.formats.source import Shape
 
@@ -45,12 +44,8 @@ class LanceSource(ColumnsSource):
             named = [name for name in tables if name == f"{self.part}{ENDING}"]
             if named:
                 tables, self.part = named, ""
-            if len(tables) != 1:
-                raise BenchError(
-                    f"expected one table, got {listed(tables)}; FOLDER/NAME.lance or FOLDER:NAME "
-                    "names one"
-                )
-            self._table = self.path / tables[0]
+            way = "FOLDER/NAME.lance or FOLDER:NAME"
+            self._table = self.path / the_one("table", tables, tables, way)
         layout = self._look(self._table)
         self._files, self._places = [self._table], list(layout.places)
         return (layout.rows, layout.dim), layout.dtype

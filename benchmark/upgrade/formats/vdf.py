@@ -13,7 +13,7 @@ import numpy as np
 from benchmark.config.files import read_bytes
 from benchmark.config.places import real
 from benchmark.errors import BenchError
-from benchmark.upgrade.formats.checks import MOST_NAMES, cut, listed, metric_of, nameless
+from benchmark.upgrade.formats.checks import MOST_NAMES, cut, metric_of, nameless, the_one
 from benchmark.upgrade.formats.parquet import ParquetSource
 from benchmark.upgrade.formats.source import Shape, files_of
 
@@ -34,12 +34,7 @@ class VdfSource(ParquetSource):
             document = _object(json.loads(read_bytes(folder / META, _MOST)), META)
         found = list(_indexes(document))[:MOST_NAMES]
         chosen = [(name, about) for name, about in found if self.part in ("", name)]
-        if len(chosen) != 1:
-            raise BenchError(
-                f"expected one index, got {listed(name for name, _ in found)}; FOLDER:INDEX names "
-                "one"
-            )
-        name, about = chosen[0]
+        name, about = the_one("index", chosen, (each for each, _ in found), "FOLDER:INDEX")
         data = real(folder / str(about.get("data_path", "")))
         if not data.is_relative_to(real(folder)) or not data.exists():
             raise BenchError(f"{cut(name)}: expected its data in the folder, got another place")

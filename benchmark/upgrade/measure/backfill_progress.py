@@ -14,10 +14,8 @@ from benchmark.metrics.backfill_curves import moments
 from benchmark.metrics.backfill_orders import by_score, random
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import mean, measured
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.fit.maps import FittedMap
-from benchmark.upgrade.measure.evaluation import Values
-from benchmark.upgrade.measure.pairs_curve import scores_on_sample
 from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock, unit
@@ -75,7 +73,7 @@ def backfill_progress(study: Study, start: FittedMap) -> list[BackfillProgress]:
         queries = fit.conversion.view(inputs.queries)
         for point, done in enumerate(_filled(rows, order)):
             lists[f"{k} {point}"] = ResultList(queries, _mixed(done, _converted(fit)))
-    found = scores_on_sample(study, lists)
+    found = study.values_held_out(lists)
     return [
         _progress(study, name, fit.label, found, str(k)) for k, (name, fit, _) in enumerate(orders)
     ]
@@ -96,7 +94,7 @@ def mixed_index(study: Study) -> list[BackfillProgress]:
             f"{PLAIN} {p}": ResultList(inputs.queries, _mixed(rows, lambda block: block.old))
             for p, rows in enumerate(done)
         }
-        out.append(_progress(study, "random", PLAIN, scores_on_sample(study, plain), PLAIN))
+        out.append(_progress(study, "random", PLAIN, study.values_held_out(plain), PLAIN))
     if inputs.old_queries is None or not (request.old_model and request.extra_runs):
         return out
     none = (0.0, 1.0), (0.0, 1.0)
@@ -109,7 +107,7 @@ def mixed_index(study: Study) -> list[BackfillProgress]:
             f"{way} {p}": ResultList(queries, _beside(rows, distance))
             for p, rows in enumerate(done)
         }
-        found = scores_on_sample(study, both, against=f"{way} {POINTS - 1}", distance="dot")
+        found = study.values_held_out(both, against=f"{way} {POINTS - 1}", distance="dot")
         out.append(_progress(study, "random", way, found, way))
     return out
 

@@ -13,10 +13,10 @@ import numpy as np
 from benchmark.metrics import relevance
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean, measured
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.ranking.engine import spans
 from benchmark.upgrade.formats.rows import gather
-from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, K, Values
+from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, K
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock
 from benchmark.upgrade.read.request import REEMBED

@@ -7,8 +7,8 @@ there are attempts.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,10 +17,10 @@ from benchmark.contract.arrays import apply
 from benchmark.contract.interpolation import Between, turn
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import mean, measured
-from benchmark.ranking.arrays import Floats
+from benchmark.ranking.arrays import Floats, Values
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.fit.maps import FittedMap
-from benchmark.upgrade.measure.evaluation import StrategyEvaluation, Values
+from benchmark.upgrade.measure.evaluation import StrategyEvaluation
 from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import (
     Fold,
@@ -31,7 +31,7 @@ from benchmark.upgrade.measure.study import (
     study_groups,
 )
 from benchmark.upgrade.read.apart import Apart
-from benchmark.upgrade.read.gallery import Whole, one_pass, unit
+from benchmark.upgrade.read.gallery import Whole, about_mean, one_pass
 from benchmark.upgrade.read.request import FOUND, Tell
 from benchmark.upgrade.search.lists import threads_of
 from benchmark.upgrade.search.strategies import make_plan
@@ -71,10 +71,6 @@ class Alignment:
     attempts: int
     aligned: bool
     sure: bool
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return asdict(self)
 
 
 def bridge(
@@ -159,14 +155,10 @@ def _unpaired(
         if refused:
             return [], refused, None
         fits += made
-    views = [_about_mean(fit.conversion.view(inputs.queries)) for fit in fits]
+    views = [about_mean(fit.conversion.view(inputs.queries)) for fit in fits]
     cosines = np.array([[(a * b).sum(1).mean() for b in views] for a in views])
     best = int(cosines.sum(1).argmax())
     return [fits[best]], {}, int((cosines[best] >= AGREE).sum())
-
-
-def _about_mean(vectors: Floats) -> Floats:
-    return unit(vectors - vectors.mean(0), "cosine")
 
 
 def alignment_of(apart: Apart, fit: FittedMap, agree: int | None) -> Alignment:

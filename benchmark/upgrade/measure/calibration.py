@@ -11,9 +11,8 @@ what some queries lose is less than what others gain.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+from benchmark.ranking.arrays import Values
 
 _NAMES = ("factor", "its slope", "kind", "its slope", "shape", "its slope", "floor")
 _MIDDLES = np.array([0.0, 0.0, 0.0, 0.0, np.log(4.0), 0.7, np.log(0.05)])

@@ -10,7 +10,6 @@ from benchmark.contract.fusion import RescoredList
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import Scored, mean, measured, share_kept
 from benchmark.ranking.arrays import Ints
-from benchmark.upgrade.measure.evaluation import evaluate
 from benchmark.upgrade.measure.study import Study, joined, on_whole, scored_ranks
 from benchmark.upgrade.read.gallery import Whole
 from benchmark.upgrade.read.request import REEMBED, Tell
@@ -142,12 +141,8 @@ def _scored(study: Study, strategies: list[Strategy], tell: Tell) -> dict[str, S
     if inputs.criterion == "agreement":
         fold = study.first
         whole = [s for s in fold.plan.strategies if s.name == REEMBED]
-        found = evaluate(
-            fold.sample.blocks, fold.relevant, fold.sample.known,
-            replace(fold.plan, strategies=[*strategies, *whole]), inputs.distance,
-            keep_nearest=True,
-        )  # fmt: skip
-        return {name: measured(v) for name, v in found.agreement(REEMBED).items()}
+        plan = replace(fold.plan, strategies=[*strategies, *whole])
+        return {name: measured(v) for name, v in study.held_out.values(plan).items()}
     own = [
         replace(fold, plan=replace(fold.plan, strategies=strategies)) for fold in folds
     ]  # fmt: skip

@@ -6,15 +6,13 @@ held-out items, whose vectors by both models are there.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from benchmark.contract.fusion import RescoredList
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean, measured
-from benchmark.ranking.arrays import Floats
-from benchmark.upgrade.measure.evaluation import AGREEMENT, Values, evaluate
+from benchmark.ranking.arrays import Floats, Values
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock, unit
 from benchmark.upgrade.read.request import KEEP, REEMBED
@@ -49,15 +47,6 @@ class Compressed:
     lost: Estimate | None
     to_keep: Estimate | None
 
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "strategy": self.strategy, "form": self.form, "index_bytes": self.index_bytes,
-            "score": self.score.document(),
-            "lost": None if self.lost is None else self.lost.document(),
-            "to_keep": None if self.to_keep is None else self.to_keep.document(),
-        }  # fmt: skip
-
 
 def compressed(study: Study) -> list[Compressed]:
     """Evaluate every form of the old vectors, of the best converted ones and of new ones."""
@@ -83,14 +72,7 @@ def compressed(study: Study) -> list[Compressed]:
         rescored = RescoredList(WINDOW)
         plan.strategies.append(Strategy(key, "", uses=(first, f"{name} {BYTE}"), merge=rescored))
         forms[key] = name, BITS, dim / 8 + dim
-    again = f"{REEMBED} {WHOLE}"
-    found = evaluate(
-        fold.sample.blocks, fold.relevant, fold.sample.known, plan, distance,
-        keep_nearest=study.metric == AGREEMENT,
-    )  # fmt: skip
-    values: dict[str, Values] = found.agreement(again) if study.metric == AGREEMENT else {
-        name: scores[study.metric] for name, scores in found.scores.items()
-    }  # fmt: skip
+    values = study.held_out.values(plan, f"{REEMBED} {WHOLE}")
     groups, old = study.sample_groups, values.get(f"{KEEP} {WHOLE}")
     items = study.inputs.request.items or study.inputs.gallery.rows
 

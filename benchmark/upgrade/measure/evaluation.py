@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from benchmark.metrics import relevance, retrieval
 from benchmark.metrics.relevance import RelevantRanks
 from benchmark.metrics.retrieval import cut_off
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.ranking.engine import spans
-from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, one_pass
+from benchmark.upgrade.read.gallery import Blocks, EmbeddedSample, GalleryBlock, one_pass
 from benchmark.upgrade.read.qrels import RelevantPairs
+from benchmark.upgrade.read.request import REEMBED
 from benchmark.upgrade.search.lists import ListResult, ListsSearch, PairScores, relevant_ranks
 from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPlan
 
-Values = NDArray[np.float64]
 Scores = dict[str, Values]
 """Metric -> one value for each evaluated query."""
 
@@ -154,6 +154,42 @@ def evaluate(
     (found,) = one_pass(blocks, [run.search])
     jobs = run.rescoring(found)
     return run.evaluated(found, dict(zip(jobs, one_pass(blocks, [*jobs.values()]), strict=True)))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The smaller gallery, of items that maps have not seen.
+
+    Attributes:
+        sample: Its items.
+        relevant: Pairs that count there.
+        distance: ``cosine``, ``dot`` or ``l2``.
+        metric: The one that decides.
+    """
+
+    sample: EmbeddedSample
+    relevant: RelevantPairs
+    distance: str
+    metric: str
+
+    def evaluate(
+        self, plan: StrategyPlan, distance: str = "", *, keep_nearest: bool = True
+    ) -> Evaluated:
+        """Evaluate the strategies of a plan, by another distance perhaps."""
+        return evaluate(
+            self.sample.blocks, self.relevant, self.sample.known, plan, distance or self.distance,
+            keep_nearest=keep_nearest,
+        )  # fmt: skip
+
+    def values(
+        self, plan: StrategyPlan, against: str = REEMBED, distance: str = ""
+    ) -> dict[str, Values]:
+        """The deciding metric by strategy and query, ``[n]``; agreement is with ``against``."""
+        by_agreement = self.metric == AGREEMENT
+        found = self.evaluate(plan, distance, keep_nearest=by_agreement)
+        if by_agreement:
+            return found.agreement(against)
+        return {name: scores[self.metric] for name, scores in found.scores.items()}
 
 
 def scores_of(ranks: Ints, relevant: RelevantPairs) -> Scores:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.ranking.arrays import Ints
+from benchmark.ranking.arrays import Ints, Values
 from benchmark.ranking.engine import Scorer
-from benchmark.upgrade.measure.calibration import Calibration, Counts, Values, log_normal
+from benchmark.upgrade.measure.calibration import Calibration, Counts, log_normal
 from benchmark.upgrade.measure.score_model import GROUPS, KINDS, Embedded, ScoreModel
 from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, PassJob
 from benchmark.upgrade.read.qrels import RelevantPairs

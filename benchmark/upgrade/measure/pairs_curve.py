@@ -1,6 +1,6 @@
 """Scores by the number of pairs that a map is fitted on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +8,10 @@ import numpy as np
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean, measured
+from benchmark.ranking.arrays import Values
 from benchmark.upgrade.fit import maps as map_fits
-from benchmark.upgrade.measure.evaluation import AGREEMENT, Values, evaluate
 from benchmark.upgrade.measure.study import Study
-from benchmark.upgrade.read.request import REEMBED
-from benchmark.upgrade.search.lists import ResultList
-from benchmark.upgrade.search.strategies import StrategyPlan, map_list
+from benchmark.upgrade.search.strategies import map_list
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 CLOSE = 0.01
@@ -62,7 +60,7 @@ def pairs_curve(study: Study, label: str, bounds: Sequence[str]) -> PairsCurve:
         some = sample.old[rows[:n]], sample.new[rows[:n]]
         fit = map_fits.fit(label, *some, inputs.distance, seed)
         lists[f"pairs {n}"] = map_list(fit, inputs.queries, f"pairs {n}")
-    found, groups = scores_on_sample(study, lists, bounds), study.sample_groups
+    found, groups = study.values_held_out(lists, bounds), study.sample_groups
     curve = [found[name] for name in lists]
     enough = next(n for n, v in zip(sizes, curve, strict=True) if _close(v, curve[-1], groups))
     return PairsCurve(
@@ -70,27 +68,6 @@ def pairs_curve(study: Study, label: str, bounds: Sequence[str]) -> PairsCurve:
         {name: mean(measured(found[name]), groups) for name in bounds},
         enough if enough != sizes[-1] else None,
     )  # fmt: skip
-
-
-def scores_on_sample(
-    study: Study, lists: Mapping[str, ResultList], strategies: Sequence[str] = (),
-    against: str = REEMBED, distance: str = "",
-) -> dict[str, Values]:  # fmt: skip
-    """The main score of lists and strategies, by query, in the gallery of held-out items.
-
-    By agreement with the strategy, or list, ``against``; ``distance`` is another than the study's.
-    """
-    fold, by_agreement = study.first, study.metric == AGREEMENT
-    plan = StrategyPlan.of_lists(lists)
-    plan.lists.update(fold.plan.lists)
-    plan.strategies.extend(s for s in fold.plan.strategies if s.name in {*strategies, against})
-    found = evaluate(
-        fold.sample.blocks, fold.relevant, fold.sample.known, plan,
-        distance or study.inputs.distance, keep_nearest=by_agreement,
-    )  # fmt: skip
-    if by_agreement:
-        return found.agreement(against)
-    return {name: scores[study.metric] for name, scores in found.scores.items()}
 
 
 def _close(values: Values, most: Values, groups: Any) -> bool:

@@ -21,13 +21,11 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
-from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged
 from benchmark.training.closed_form import ridge
-from benchmark.upgrade.read.gallery import Taking, unit
-
-Values = NDArray[np.float64]
+from benchmark.upgrade.read.gallery import Taking, places_of, unit
 
 KINDS = 2
 """Items that are relevant to no query, and those that are to some."""
@@ -146,9 +144,7 @@ class ScoreModel:
         """Sample items that may stand against a query's relevant ones, ``[n_query, s]``."""
         rival = np.ones(self.true.shape, bool)
         query, row = self.left_out
-        at = np.searchsorted(self.items.rows[self.some], row)
-        at = np.minimum(at, len(self.some) - 1)
-        there = self.items.rows[self.some][at] == row
+        at, there = places_of(row, self.items.rows[self.some])
         rival[query[there], at[there]] = False
         return rival
 
@@ -328,8 +324,7 @@ def _take_away(
 ) -> None:
     """Take pairs that do not count out of the bins."""
     a, b = np.searchsorted(row, [rows[0], rows[-1] + 1])
-    at = np.searchsorted(rows, row[a:b])
-    there = rows[np.minimum(at, len(rows) - 1)] == row[a:b]
+    at, there = places_of(row[a:b], rows)
     q, at = query[a:b][there], at[there]
     scores = scorer.pairs(q, at)
     bins = (ends[q] <= scores[:, None]).sum(axis=1)

@@ -1,14 +1,13 @@
 """Scores by slices of the queries, tenants or languages for instance: gains and losses."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import Scored, contrast, difference, mean
-from benchmark.metrics.statistics import holm
+from benchmark.metrics.statistics import surely
 from benchmark.ranking.arrays import Ints
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.request import KEEP, REEMBED
@@ -48,10 +47,6 @@ class Slices:
     slices: list[Slice]
     unknown: int
 
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
 
 def slices(study: Study, strategy: str | None) -> Slices:
     """Scores of a strategy by slice; of re-embedding where none is recommended."""
@@ -59,24 +54,21 @@ def slices(study: Study, strategy: str | None) -> Slices:
     against = KEEP if KEEP in study.outcomes else REEMBED
     members, unknown = _members(study)
     groups = None if study.groups is None else np.asarray(study.groups)
-    found, tests = [], []
+    found, tests = [], dict[str, float]()
     for label, rows in members.items():
         some = None if groups is None else groups[rows]
         scored: Mapping[str, Scored] = {
             each: _of(study.outcomes[each].scored[study.metric], rows)
             for each in {name, against, KEEP, REEMBED} & study.outcomes.keys()
         }
-        tests.append(contrast(scored[against], scored[name], some).p_above(0.0))
+        tests[label] = contrast(scored[against], scored[name], some).p_above(0.0)
         found.append(Slice(
             label, len(rows), mean(scored[KEEP], some) if KEEP in scored else None,
             mean(scored[REEMBED], some), mean(scored[name], some),
             difference(scored[name], scored[against], some), loses=False,
         ))  # fmt: skip
-    sure = holm(tests) <= LEVEL if tests else ()
-    lost = [
-        Slice(**(vars(each) | {"loses": bool(is_sure)}))
-        for each, is_sure in zip(found, sure, strict=True)
-    ]
+    sure = surely(tests, LEVEL)
+    lost = [replace(each, loses=each.name in sure) for each in found]
     return Slices(name, sorted(lost, key=lambda each: each.gain.known), unknown)
 
 

@@ -15,22 +15,19 @@ from benchmark.contract.interpolation import SHARES, Between, best_share, turn
 from benchmark.metrics.catalog import describe
 from benchmark.metrics.kept_share import Scored, measured
 from benchmark.models.parts import Affine
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.fit.maps import FittedMap
 from benchmark.upgrade.measure.evaluation import (
     AGREEMENT,
-    Evaluated,
+    HeldOut,
     Scores,
     StrategyEvaluation,
-    Values,
-    evaluate,
     scores_of,
 )
 from benchmark.upgrade.measure.list_estimate import PartlyEmbedded
 from benchmark.upgrade.measure.query_groups import query_groups
-from benchmark.upgrade.measure.unseen import Unseen
-from benchmark.upgrade.measure.windows import Window
+from benchmark.upgrade.measure.unseen import Unseen, Window
 from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass, unit
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.qrels import RelevantPairs
@@ -125,6 +122,22 @@ class Study:
         """As ``groups``, of the queries with a relevant item in the smaller gallery."""
         return study_groups(self.inputs, self.first.relevant.answered)
 
+    @property
+    def held_out(self) -> HeldOut:
+        """The smaller gallery of the first fold."""
+        return _held_out(self.inputs, self.first.sample, self.first.relevant)
+
+    def values_held_out(
+        self, lists: Mapping[str, ResultList], strategies: Sequence[str] = (),
+        against: str = REEMBED, distance: str = "",
+    ) -> dict[str, Values]:  # fmt: skip
+        """As :meth:`HeldOut.values`, of lists, of strategies by name, and of ``against``."""
+        plan = StrategyPlan.of_lists(lists)
+        plan.lists.update(self.first.plan.lists)
+        wanted = {*strategies, against}
+        plan.strategies.extend(s for s in self.first.plan.strategies if s.name in wanted)
+        return self.held_out.values(plan, against, distance)
+
 
 def study(
     inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
@@ -139,7 +152,7 @@ def study(
     folds = [_fold(inputs, sample, labels, tell) for sample in inputs.samples]
     first = folds[0]
     tell(f"searching {first.sample.held.sum():,} held-out items")
-    agreement = _on_sample(first, inputs.distance)
+    agreement = _held_out(inputs, first.sample, first.relevant).evaluate(first.plan)
     if inputs.criterion == "agreement":
         outcomes = {
             s.name: StrategyOutcome(
@@ -166,15 +179,20 @@ def study_groups(inputs: Inputs, queries: Ints) -> Ints | None:
     return query_groups(inputs.qrels, inputs.criterion, queries)
 
 
+def _held_out(inputs: Inputs, sample: EmbeddedSample, relevant: RelevantPairs) -> HeldOut:
+    return HeldOut(sample, relevant, inputs.distance, MAIN[inputs.criterion])
+
+
 def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: Tell) -> Fold:
     distance, old_queries = inputs.distance, inputs.old_queries
     relevant = inputs.pairs(sample.rows[sample.held])
+    held_out = _held_out(inputs, sample, relevant)
     pairs = sample.old[sample.fitted], sample.new[sample.fitted]
     quick = [label for label in labels if label in map_fits.QUICK]
     trained = [label for label in labels if label not in quick]
     fits, refused = map_fits.fit_all(quick, *pairs, distance, inputs.request.seed, tell)
     if trained and fits:
-        tell(_interim(inputs, fits, sample, relevant))
+        tell(_interim(inputs, fits, held_out))
     more, others = map_fits.fit_all(trained, *pairs, distance, inputs.request.seed, tell)
     fits, refused = fits + more, refused | others
     best = closest(fits, sample)
@@ -185,39 +203,23 @@ def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: T
         old, new = (torch.from_numpy(np.ascontiguousarray(side)) for side in pairs)
         turned = turn(old, new)
         between["midpoint"] = apply(Between(turned, 0.5), inputs.queries, old_queries)
-        between["slerp"], shares = _between(inputs, old_queries, turned, sample, relevant)
+        between["slerp"], shares = _between(inputs, old_queries, turned, held_out)
     plan = make_plan(inputs.gallery, inputs.queries, old_queries, between, fits, best)
     plan.left_out.update(refused)
     return Fold(sample, relevant, plan, fits, best, shares)
 
 
-def _interim(
-    inputs: Inputs, fits: Sequence[FittedMap], sample: EmbeddedSample, relevant: RelevantPairs
-) -> Interim:
+def _interim(inputs: Inputs, fits: Sequence[FittedMap], held_out: HeldOut) -> Interim:
     """Scores of maps that are fitted, while others are trained, on held-out items."""
     lists = {REEMBED: ResultList(inputs.queries, lambda block: block.new)}
     if inputs.old_queries is not None:
         lists[KEEP] = ResultList(inputs.old_queries, lambda block: block.old)
     lists |= {each.label: map_list(each, inputs.queries) for each in fits}
-    plan = StrategyPlan.of_lists(lists)
-    found = evaluate(
-        sample.blocks, relevant, sample.known, plan, inputs.distance, keep_nearest=True
-    )
-    metric = MAIN[inputs.criterion]
-    values = found.agreement(REEMBED) if metric == AGREEMENT else {
-        name: scores[metric] for name, scores in found.scores.items()
-    }  # fmt: skip
+    values = held_out.values(StrategyPlan.of_lists(lists))
     means = sorted(((v.mean(), name) for name, v in values.items()), reverse=True)
     shown = ", ".join(f"{name} {100 * mean:.1f}" for mean, name in means)
-    held = int(sample.held.sum())
-    return Interim(f"so far, {describe(metric).label} among {held:,} held-out items: {shown}")
-
-
-def _on_sample(fold: Fold, distance: str) -> Evaluated:
-    return evaluate(
-        fold.sample.blocks, fold.relevant, fold.sample.known, fold.plan, distance,
-        keep_nearest=True,
-    )  # fmt: skip
+    held, label = int(held_out.sample.held.sum()), describe(held_out.metric).label
+    return Interim(f"so far, {label} among {held:,} held-out items: {shown}")
 
 
 def on_whole(
@@ -345,7 +347,7 @@ def closest(fits: Sequence[FittedMap], items: EmbeddedSample) -> FittedMap | Non
 
 
 def _between(
-    inputs: Inputs, old: Floats, turned: Affine, sample: EmbeddedSample, relevant: RelevantPairs
+    inputs: Inputs, old: Floats, turned: Affine, held_out: HeldOut
 ) -> tuple[Floats, tuple[float, ...]]:
     """Queries on the circle; each half of them goes as far as serves the other half best."""
     lists = {
@@ -353,17 +355,9 @@ def _between(
         for a in SHARES
     }
     lists["new"] = ResultList(inputs.queries, lambda block: block.new)
-    by_agreement = inputs.criterion == "agreement"
-    result = evaluate(
-        sample.blocks, relevant, sample.known, StrategyPlan.of_lists(lists), inputs.distance,
-        keep_nearest=by_agreement,
-    )  # fmt: skip
-    if by_agreement:
-        values: dict[str, Values] = result.agreement("new")
-        rows = np.arange(relevant.n_queries)
-    else:
-        values = {name: s[MAIN[inputs.criterion]] for name, s in result.scores.items()}
-        rows = relevant.answered
+    values, relevant = held_out.values(StrategyPlan.of_lists(lists), "new"), held_out.relevant
+    by_agreement = held_out.metric == AGREEMENT
+    rows = np.arange(relevant.n_queries) if by_agreement else relevant.answered
     between, chosen = np.empty_like(old), []
     for half in (0, 1):
         of_other = rows % 2 != half

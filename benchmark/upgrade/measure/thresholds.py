@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.estimate import Estimate
-from benchmark.ranking.arrays import Floats, Mask
+from benchmark.ranking.arrays import Floats, Mask, Values
 from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.request import KEEP
@@ -28,7 +28,6 @@ _MOST_ACCEPTED = 2_000
 """Accepted pairs from which on only some of all pairs are looked at."""
 _BINS = 40
 Rule = Literal["same share", "same false accepts"]
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

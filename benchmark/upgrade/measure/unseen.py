@@ -1,4 +1,8 @@
-"""Ranks by strategies that need new vectors of all items, of which only a sample has some."""
+"""Ranks by strategies that need new vectors of all items, of which only a sample has some.
+
+Where two lists are made one, the first items of the list of stored vectors are rescored, or fused:
+new scores of those that have no new vector are drawn.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,12 +10,17 @@ from typing import Any
 import numpy as np
 
 from benchmark.contract.fusion import RankFusion, RescoredList
-from benchmark.ranking.arrays import Ints
-from benchmark.upgrade.measure.list_estimate import ListEstimate, PartlyEmbedded
-from benchmark.upgrade.measure.windows import Window
-from benchmark.upgrade.read.gallery import PassJob
-from benchmark.upgrade.search.lists import ListResult
+from benchmark.ranking.arrays import Floats, Ints, Values
+from benchmark.upgrade.measure.list_estimate import Draw, ListEstimate, PartlyEmbedded
+from benchmark.upgrade.measure.score_model import GROUPS, MISSED
+from benchmark.upgrade.read.gallery import PassJob, places_of
+from benchmark.upgrade.search.lists import ListResult, PairScores, ResultList, possible_ranks
 from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPlan
+
+_DEPTHS = (10, 50, 200)
+"""Places of the list between which items are taken together."""
+_FEW = 10.0
+"""Items that say nothing beyond what is predicted, added to those of a depth."""
 
 
 class Unseen:
@@ -32,7 +41,7 @@ class Unseen:
         for each, start in zip(self._lists.values(), range(0, len(results), 2), strict=True):
             each.take(*results[start : start + 2])
 
-    def window(self, each: Strategy, found: Mapping[str, ListResult]) -> Window | None:
+    def window(self, each: Strategy, found: Mapping[str, ListResult]) -> "Window | None":
         """The window of a strategy of two lists; None for one of a single list.
 
         ``found`` are the lists of stored vectors.
@@ -42,7 +51,7 @@ class Unseen:
         first = found[each.uses[0]]
         return Window(self._of(each), first.rows[:, : each.merge.window], first.ranks)
 
-    def ranks(self, each: Strategy, window: Window | None) -> Ints:
+    def ranks(self, each: Strategy, window: "Window | None") -> Ints:
         """Ranks of the counted pairs in each draw, ``[DRAWS, pairs]``; 0 for those not found."""
         its = self._of(each)
         if window is None:
@@ -55,3 +64,178 @@ class Unseen:
 
     def _of(self, each: Strategy) -> ListEstimate:
         return self._lists[next(name for name in each.uses if name in NEW_LISTS)]
+
+
+class Window:
+    """The first items of a list of stored vectors, and their new scores where they are known.
+
+    Attributes:
+        jobs: Of a pass over the gallery, whose results :meth:`take` needs.
+    """
+
+    def __init__(self, its: ListEstimate, rows: Ints, ranks: Ints) -> None:
+        self.its, self.rows, self.first_ranks = its, rows, ranks
+        self.pair_query = its.of.query
+        query, place = np.nonzero(rows >= 0)
+        self.at, self.query, self._row = (query, place), query, rows[query, place]
+        self.depth = np.searchsorted(_DEPTHS, place)
+        self.in_window = (rows[its.of.query] == its.of.row[:, None]).any(axis=1)
+        self.known = known = np.isin(self._row, its.of.gallery.embedded)
+        predict, distance = its.model.predict, its.of.distance
+        predicted = ResultList(its.model.queries, lambda block: predict(block.old))
+        self.jobs = [
+            PairScores(query[known], self._row[known], its.list, distance, new_only=True),
+            PairScores(query[~known], self._row[~known], predicted, distance),
+        ]
+
+    def take(self, score: Floats, guess: Floats) -> None:
+        """Take the scores of known items, and those that are predicted of the others."""
+        model, query = self.its.model, self.query[~self.known]
+        self.score = np.full(len(self._row), np.nan)
+        self.score[self.known] = score
+        self.place = model.standardised(query, guess)
+        self.base = model.foreseen(query, self.place)
+        self._excess_sums = self._excess(self._row)
+        self._share = self._share_of_rivals()
+
+    def _excess(self, row: Ints) -> Values:
+        """Sums and numbers of misses beyond what predictions say, by group and depth.
+
+        An item that the old model puts in front may score higher than others of its prediction.
+        """
+        model, known = self.its.model, np.flatnonzero(self.known)
+        at, there = places_of(row[known], model.items.rows[model.some])
+        query = self.query[known]
+        there &= model.rival[query, at]
+        query, at, depth = query[there], at[there], self.depth[known][there]
+        more = model.missed[query, at] - model.usual_miss(model.place[query, at])
+        flat = np.ravel_multi_index((model.group[at], depth), (GROUPS, len(_DEPTHS) + 1))
+        size = GROUPS * (len(_DEPTHS) + 1)
+        sums = [np.bincount(flat, weight, size) for weight in (more, np.ones(len(more)))]
+        return np.stack(sums).astype(np.float64).reshape(2, GROUPS, -1)
+
+    def _share_of_rivals(self) -> Values:
+        """Rivals foreseen of the whole gallery, against the same with the excess, on the grid.
+
+        All rivals together are calibrated: where more of them than foreseen are in front of the
+        list, fewer are elsewhere. ``[n_query, places of the grid]``.
+        """
+        its, model = self.its, self.its.model
+        unknown = ~self.known
+        query, depth = self.query[unknown], self.depth[unknown]
+        level = np.searchsorted(model.levels, self.place)
+        base = self.base
+        shares, more = model.exceeding(np.ones(GROUPS)), self._more(np.ones(GROUPS))[depth]
+        everywhere = its.on_grid[0][0].sum(axis=2)
+        ratio = np.empty_like(everywhere)
+        for k in range(everywhere.shape[1]):
+            needed = (its.grid[query, k] - base) / model.width[query]
+            beyond = _chance(shares, level, needed - more) - _chance(shares, level, needed)
+            added = np.bincount(query, beyond, minlength=len(ratio))
+            ratio[:, k] = everywhere[:, k] / np.maximum(everywhere[:, k] + added, 1e-12)
+        return np.clip(ratio, 0.01, 100.0)
+
+    def _more(self, redrawn: Values) -> Values:
+        """Mean excess of an item, by depth."""
+        sums, numbers = np.einsum("sgd,g->sd", self._excess_sums, redrawn)
+        return np.asarray(sums / (numbers + _FEW))
+
+    def rescored(self, draws: Sequence[Draw]) -> Ints:
+        """Ranks among the window's items by their new scores, ``[draws, pairs]``.
+
+        0 for pairs that are not in it.
+        """
+        its, n = self.its, len(self.rows)
+        scores = np.full(self.rows.shape, -np.inf)
+        scores[self.at] = np.where(self.known, self.score, -np.inf)
+        level = np.searchsorted(its.model.levels, self.place)
+        unknown = ~self.known
+        ends = np.searchsorted(self.query[unknown], np.arange(n + 1))
+        factors = [draw.factor * its.at(self._share, its.of.query, its.score) for draw in draws]
+        lucks = [self._luck(draw) for draw in draws]
+        mores = [self._more(draw.redrawn)[self.depth[unknown]] for draw in draws]
+        out = np.empty((len(draws), len(its.score)), np.int64)
+        order = np.argsort(its.of.query, kind="stable")
+        pairs = np.split(order, np.searchsorted(its.of.query[order], np.arange(1, n)))
+        for q, mine in enumerate(pairs):
+            here, own = slice(ends[q], ends[q + 1]), its.score[mine, None]
+            above = (scores[q] >= own).sum(axis=1)
+            needed = (own - self.base[here]) / its.model.width[q]
+            for k, draw in enumerate(draws):
+                chance = _chance(draw.shares, level[here], needed - mores[k][here])
+                met = lucks[k][here] <= factors[k][mine, None] * chance
+                out[k, mine] = above + met.sum(axis=1)
+        return np.where(self.in_window, np.maximum(out, 1), 0)
+
+    def _luck(self, draw: Draw) -> Values:
+        """Of each unknown item in a draw, in [0, 1)."""
+        return np.random.default_rng([self.its.of.seed, 6, draw.index]).random(len(self.place))
+
+    def _scores(self, draw: Draw, out: Values) -> Values:
+        """New scores of the window's items, drawn where they are unknown, ``[n_query, window]``."""
+        its, model, unknown = self.its, self.its.model, ~self.known
+        query, place = self.query[unknown], self.place
+        luck = self._luck(draw)
+        level = np.searchsorted(model.levels, place)
+        base = self.base
+        more = self._more(draw.redrawn)[self.depth[unknown]]
+        factor, drawn = its.of_grid(draw)[1] * self._share, np.zeros(len(place))
+        chance = luck
+        for _ in range(2):  # the factor is that of where the score lies
+            missed = _inverse(draw.shares, level, chance) + more
+            drawn = base + missed * model.width[query]
+            chance = luck / its.at(factor, query, drawn)
+        scores = self.score.copy()
+        scores[unknown] = base + (_inverse(draw.shares, level, chance) + more) * model.width[query]
+        out[self.at] = scores
+        return out
+
+    def fused(self, draw: Draw, merge: RankFusion) -> Ints:
+        """Ranks of two lists' sum of 1 / (k + rank), each list cut off at the window."""
+        its, k, window = self.its, merge.k, merge.window
+        n, w = self.rows.shape
+        scores = self._scores(draw, np.full((n, w), -np.inf))
+        query, place = self.at
+        new_rank = np.full((n, w), np.inf)
+        new_rank[query, place] = np.floor(its.rank_of(draw, query, scores[query, place]))
+        own = its.ranks(draw).astype(np.float64)
+        first = self.first_ranks.astype(np.float64)
+        in_first = self.in_window & (first > 0)
+        parts = [
+            np.where(inside, 1.0 / (k + rank), 0.0)
+            for inside, rank in ((in_first, first), (own <= window, own))
+        ]
+        total = parts[0] + parts[1]
+        place_part = np.where(self.rows >= 0, 1.0 / (k + np.arange(1, w + 1)), 0.0)
+        its_total = place_part + np.where(new_rank <= window, 1.0 / (k + new_rank), 0.0)
+        alone = np.minimum(np.floor(1.0 / np.maximum(total, 1e-12) - k + 1e-9), window)
+        above = np.empty(len(total))
+        for a in range(0, len(total), 4096):
+            here = slice(a, a + 4096)
+            q = self.pair_query[here]
+            own_place = self.rows[q] == its.of.row[here, None]
+            fused = (its_total[q] >= total[here, None]) & ~own_place
+            among = (new_rank[q] <= alone[here, None]) & ~own_place
+            above[here] = fused.sum(axis=1) - among.sum(axis=1)
+        own_counts = own <= alone  # itself is one of the new list's first
+        ranks = 1 + above + np.maximum(alone - own_counts, 0)
+        ranks = np.where(total > 0, np.maximum(ranks, 1), 0).astype(np.int64)
+        return possible_ranks(ranks, self.pair_query)
+
+
+def _inverse(shares: Values, level: Ints, chance: Values) -> Values:
+    """Misses that are exceeded with some chance, by level; far below everything beyond 1."""
+    out = np.full(len(level), MISSED[0])
+    for k, row in enumerate(shares):
+        mine = level == k
+        out[mine] = np.interp(-chance[mine], -row, MISSED)
+    return np.where(chance >= 1.0, -1e6, out)
+
+
+def _chance(shares: Values, level: Ints, needed: Values) -> Values:
+    """Chance that more than this is missed, by level."""
+    at = (needed - MISSED[0]) / (MISSED[1] - MISSED[0])
+    low = np.clip(np.floor(at), 0, len(MISSED) - 2).astype(np.int64)
+    part = np.clip(at - low, 0.0, 1.0)
+    found = shares[level, low] * (1 - part) + shares[level, low + 1] * part
+    return np.where(at < 0, 1.0, found)

@@ -114,12 +114,23 @@ def _ended(begun: Taking[Any]) -> Any:
     raise ValueError("begun: expected a job that ends at None")
 
 
+def places_of(wanted: Ints, rows: Ints) -> tuple[Ints, Mask]:
+    """Places of wanted numbers among some ascending rows, and which of them are there, ``[n]``."""
+    at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+    return at, rows[at] == wanted
+
+
 def unit(vectors: Floats, distance: str) -> Floats:
     """Directions of vectors where a cosine compares; else they stay as they are."""
     if distance != "cosine":
         return vectors
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
+
+
+def about_mean(vectors: Floats) -> Floats:
+    """Directions from the mean of vectors, ``[n, dim]``."""
+    return unit(vectors - vectors.mean(0), "cosine")
 
 
 @dataclass(frozen=True)

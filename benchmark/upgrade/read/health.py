@@ -4,15 +4,15 @@ Vectors are read once; what does not add up over rows is told of a random part o
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.formats.joining import join
 from benchmark.upgrade.formats.rows import BLOCK, Rows, gather
+from benchmark.upgrade.read.gallery import unit
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.mixture import Mixture, mixture
 
@@ -25,8 +25,6 @@ _UNIT, _ALMOST = 1e-3, 0.05
 _SAME = 0.99
 """Cosine of two vectors of one item by the same model, at least."""
 _QUERIES, _NEAREST = 200, 10
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,6 @@ class Remark:
     def __str__(self) -> str:
         """The line, marked where it is odd."""
         return f"{'LOOK' if self.odd else 'ok  '}  {self.words}"
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return asdict(self)
 
 
 @dataclass
@@ -178,7 +172,7 @@ def compare(old: Rows, new: Rows) -> Iterator[Remark]:
     left, right = left[whole], right[whole]
     yield Remark(name, "partners", str(joined), value=len(joined.left))
     if left.shape == right.shape:
-        cosine = (_directions(left) * _directions(right)).sum(axis=1)
+        cosine = (unit(left, "cosine") * unit(right, "cosine")).sum(axis=1)
         share = float((cosine >= _SAME).mean())
         middle = float(np.median(cosine))
         if share <= 0.05 and middle > 0.5:  # no two models put an item in one place
@@ -206,8 +200,8 @@ def compare(old: Rows, new: Rows) -> Iterator[Remark]:
 
 def nearest_agreement(left: Floats, right: Floats) -> float:
     """Share of the ten nearest that items have in common by both sides, ``[n, d]`` each."""
-    few = slice(0, _QUERIES)
-    a, b = (_nearest(_directions(side), _directions(side)[few], "dot") for side in (left, right))
+    sides = (unit(side, "cosine") for side in (left, right))
+    a, b = (_nearest(side, side[:_QUERIES], "dot") for side in sides)
     return _overlap(a, b)
 
 
@@ -274,7 +268,7 @@ def _scale(tally: VectorTally, name: str, stored: str) -> Iterator[Remark]:
 
 def _structure(tally: VectorTally, name: str) -> Iterator[Remark]:
     """One model or several, anisotropy, and what the way of comparing changes."""
-    x = _directions(tally.part)
+    x = unit(tally.part, "cosine")
     found = mixture(x)
     yield Remark(name, "models", f"{_mixed(found)}", found.odd, found.share)
     mean = x.mean(axis=0)
@@ -306,11 +300,6 @@ def _mixed(found: Mixture) -> str:
             "things: what varies among them has nothing in common with what varies among the others"
         )
     return "one model: what varies is the same everywhere"
-
-
-def _directions(vectors: Floats) -> Floats:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 def _nearest(items: Floats, queries: Floats, way: str) -> Ints:

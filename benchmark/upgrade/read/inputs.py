@@ -14,7 +14,7 @@ from benchmark.upgrade.formats.ids import Ids, rows_of
 from benchmark.upgrade.formats.joining import Rearranged, join
 from benchmark.upgrade.formats.rows import ArrayRows, Rows, gather, require_directions
 from benchmark.upgrade.read.cluster import Cluster
-from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery
+from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, about_mean
 from benchmark.upgrade.read.qrels import Criterion, Qrels, RelevantPairs, request_qrels
 from benchmark.upgrade.read.request import INPUTS, UpgradeRequest
 from benchmark.upgrade.read.sampling import split
@@ -243,7 +243,7 @@ def partners(old: Floats, new: Floats, rng: np.random.Generator) -> bool:
     shuffles.
     """
     n = len(old)
-    left, right = map(_similarities, (old, new))
+    left, right = (side @ side.T for side in map(about_mean, (old, new)))
     above = np.triu_indices(n, 1)
     if not (np.ptp(left[above]) and np.ptp(right[above])):
         return True  # all alike: nothing can be said
@@ -253,12 +253,6 @@ def partners(old: Floats, new: Floats, rng: np.random.Generator) -> bool:
 
     shuffled = max(correlation(rng.permutation(n)) for _ in range(20))
     return correlation(np.arange(n)) > 2 * shuffled
-
-
-def _similarities(vectors: Floats) -> Floats:
-    x = vectors - vectors.mean(0)
-    x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-    return x @ x.T
 
 
 def shown_id(ids: Ids | None, row: int) -> str:

@@ -10,9 +10,8 @@ they are less related than anything within a group, by far.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Values
 
 GAP, APART = 0.45, 0.25
 """Relation of two models' groups, at most: as a part of the least one within a group, and of the
@@ -32,8 +31,6 @@ _SURE = 0.1
 """Least correlation of a cluster's two halves that says what varies within."""
 _LEAST = 0.02
 """Share of the vectors that is told as another model, at least."""
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

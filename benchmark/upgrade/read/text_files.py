@@ -108,20 +108,30 @@ def read_labels(path: Path, ids: Ids) -> Ids:
 
 def read_texts(path: Path) -> dict[str, str]:
     """Read id -> text, from BEIR's JSON lines (``_id``, ``text``) or from lines of two columns."""
-    out: dict[str, str] = {}
     with located(str(path)):
-        for line, raw in _lines(path):
-            if path.suffix.lower() != ".jsonl":
-                name, text = (_decoded(part) for part in _columns(line, raw, ("id", "text")))
-                out[name] = text
-                continue
-            try:
-                found = json.loads(_decoded(raw))
-                out[str(found["_id"])] = str(found["text"])
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise BenchError(
-                    f'line {line}: expected {{"_id": ..., "text": ...}}, got {shown(_loose(raw))}'
-                ) from error
+        if path.suffix.lower() == ".jsonl":
+            return read_json_texts(path)
+        rows = (_columns(line, raw, ("id", "text")) for line, raw in _lines(path))
+        return {_decoded(name): _decoded(text) for name, text in rows}
+
+
+def read_json_texts(path: Path, most: int = _MOST_BYTES, *, titled: bool = False) -> dict[str, str]:
+    """Read id -> text, below its title if ``titled``, from BEIR's JSON lines of at most some bytes.
+
+    Raises:
+        BenchError: Without the file's name, if a line is something else.
+    """
+    out: dict[str, str] = {}
+    for line, raw in _lines(path, most):
+        try:
+            found = json.loads(raw)
+            name = str(found["_id"] if "_id" in found else found["id"])
+            words = found.get("title") if titled else "", found["text"]
+            out[name] = " ".join(str(word) for word in words if word)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise BenchError(
+                f'line {line}: expected {{"_id": ..., "text": ...}}, got {shown(_loose(raw))}'
+            ) from error
     return out
 
 
@@ -197,11 +207,11 @@ def _require_header(line: int, raw: bytes, names: tuple[str, ...]) -> None:
         )
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path, most: int = _MOST_BYTES) -> Iterator[tuple[int, bytes]]:
     """Lines that are not empty, numbered from 1."""
     with nameless(path):
-        file_size(path, _MOST_BYTES)  # before as many are read
-        content = read_bytes(path, _MOST_BYTES)
+        file_size(path, most)  # before as many are read
+        content = read_bytes(path, most)
     for line, raw in enumerate(io.BytesIO(content.removeprefix(b"\xef\xbb\xbf")), 1):
         if raw.strip():
             yield line, raw.rstrip(b"\r\n")

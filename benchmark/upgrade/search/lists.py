@@ -16,7 +16,7 @@ from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged, offsets
 from benchmark.ranking.nearest_kernels import Best
-from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, Taking, Whole, one_pass
+from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, Taking, Whole, one_pass, places_of
 from benchmark.upgrade.read.qrels import RelevantPairs
 
 
@@ -137,8 +137,7 @@ def threads_of(blocks: Blocks) -> int | None:
 def _places(block: GalleryBlock, row: Ints) -> tuple[Ints, Ints]:
     """Places of those of some ascending rows that a block has, and where it has them."""
     a, b = np.searchsorted(row, [block.rows[0], block.rows[-1] + 1])
-    place = np.searchsorted(block.rows, row[a:b])
-    there = block.rows[place] == row[a:b]
+    place, there = places_of(row[a:b], block.rows)
     return a + np.flatnonzero(there), place[there]
 
 

@@ -14,14 +14,15 @@ from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.kept_share import difference, mean
-from benchmark.upgrade.decide.costs import cost_of
+from benchmark.ranking.arrays import Values
 from benchmark.upgrade.decide.verdict import Decision, Evidence, serving
 from benchmark.upgrade.fit.maps import QUICK
-from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, Values
+from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS
 from benchmark.upgrade.measure.study import StrategyOutcome, Study
 from benchmark.upgrade.read.health import Remark
 from benchmark.upgrade.read.inputs import shown_id
 from benchmark.upgrade.read.request import CONSTRAINTS, KEEP, REEMBED, missing
+from benchmark.upgrade.search.strategies import cost_of
 
 FORMAT = 1
 WORST = 20
@@ -84,7 +85,7 @@ def make_document(
         "date": datetime.now(UTC).date().isoformat(),
         "metric": study.metric,
         "inputs": _inputs(study, decision),
-        "vectors": [each.document() for each in findings],
+        "vectors": _section([*findings]),
         "constraints": asdict(request.constraints),
         "assumed": {
             "items": int(assumed.items), "throughput": assumed.throughput, "price": assumed.price,
@@ -107,8 +108,10 @@ def make_document(
 
 def _section(found: Any) -> Any:
     if isinstance(found, list):
-        return [each.document() for each in found]
-    return None if found is None else found.document()
+        return [_section(each) for each in found]
+    if found is None:
+        return None
+    return found.document() if hasattr(found, "document") else asdict(found)
 
 
 def _inputs(study: Study, decision: Decision) -> Document:

@@ -103,8 +103,7 @@ def whole(document: Mapping[str, Any], strategy: Mapping[str, Any]) -> str:
     """The share that a strategy keeps; its gain, where nothing can be embedded again."""
     if document["alignment"] is None:
         return wording.kept(strategy["kept"], whole=True)
-    gain = strategy["to_keep"]
-    return wording.DASH if gain is None else f"{wording.signed(gain)} ({wording.around(gain)})"
+    return wording.gap(strategy["to_keep"])
 
 
 def alignment(document: Mapping[str, Any]) -> TextTable:
@@ -114,7 +113,7 @@ def alignment(document: Mapping[str, Any]) -> TextTable:
         found = each["found"]
         lines.append([
             each["map"], each["by"],
-            wording.DASH if found is None else f"{wording.score(found)} ({wording.around(found)})",
+            wording.DASH if found is None else wording.spanned(found),
             f"{each['among']:,}" if each["among"] else wording.DASH,
             f"{each['agree']} of {each['attempts']}" if each["attempts"] else wording.DASH,
             f"{'yes' if each['aligned'] else 'no'}{'' if each['sure'] else ', not sure'}",
@@ -132,15 +131,11 @@ def models(document: Mapping[str, Any]) -> TextTable:
     to_taken = {d["of"]: d for d in found["differences"] if d["to"] == found["taken"]}
     lines = []
     for each in found["places"]:
-        taken, gaps = each["name"] == found["taken"], (each["to_old"], to_taken.get(each["name"]))
-        score = wording.score(each["score"])
+        taken, score = each["name"] == found["taken"], wording.score(each["score"])
         lines.append([
             each["name"], each["strategy"], str(each["rank"]), TextCell(score, best=taken),
             wording.around(each["score"]), wording.score(each["again"]),
-            *(
-                wording.DASH if gap is None else f"{wording.signed(gap)} ({wording.around(gap)})"
-                for gap in gaps
-            ),
+            wording.gap(each["to_old"]), wording.gap(to_taken.get(each["name"])),
             wording.hours(each["hours"]), wording.money(each["money"], document),
             wording.size(each["index_bytes"]),
         ])  # fmt: skip
@@ -180,11 +175,7 @@ def compressed(document: Mapping[str, Any]) -> TextTable:
     lines = [
         [
             each["strategy"], each["form"], wording.size(each["index_bytes"]),
-            wording.score(each["score"]),
-            *(
-                wording.DASH if gap is None else f"{wording.signed(gap)} ({wording.around(gap)})"
-                for gap in (each["lost"], each["to_keep"])
-            ),
+            wording.score(each["score"]), wording.gap(each["lost"]), wording.gap(each["to_keep"]),
         ]
         for each in document["compressed"]
     ]  # fmt: skip
@@ -253,7 +244,7 @@ def _index(document: Mapping[str, Any]) -> TextTable:
         lines.append([
             each["strategy"], each["index"], wording.score(each["found"]),
             wording.score(each["exact"]), wording.score(each["score"]),
-            f"{wording.score(each['lost'])} ({wording.around(each['lost'])})",
+            wording.spanned(each["lost"]),
             wording.hours(seconds / 3600) if seconds else "-",
         ])  # fmt: skip
     metric = wording.label(document)

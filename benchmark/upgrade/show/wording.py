@@ -8,8 +8,6 @@ from benchmark.upgrade.read.request import KEEP, MIXED, REEMBED
 
 Document = Mapping[str, Any]
 DASH = numbers.DASH
-
-
 _LARGER = 10
 """Times the searched gallery from which on a deployment is another matter."""
 _BY = {"queries": "queries' own old vectors", "pairs": "held-out pairs' own old vectors"}
@@ -80,6 +78,16 @@ def around(estimate: Mapping[str, float | None]) -> str:
         return ""
     ends = (numbers.number(estimate[key]).replace("-0.0", "0.0") for key in ("low", "high"))
     return " to ".join(ends)
+
+
+def spanned(estimate: Mapping[str, float | None]) -> str:
+    """A score with its interval."""
+    return f"{score(estimate)} ({around(estimate)})"
+
+
+def gap(estimate: Mapping[str, float | None] | None) -> str:
+    """A difference of scores in points with its interval; a dash for none."""
+    return DASH if estimate is None else f"{signed(estimate)} ({around(estimate)})"
 
 
 def hours(value: float) -> str:
