@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.command import call
+from support.toy_runs import toy
 from torch import nn
 
 from benchmark import load, run
@@ -24,10 +25,7 @@ SMALL = {"fct:simclr.width": 64, "fastfill.width": 64}
 def done(tmp_path_factory):
     """One finished run: its folder and records."""
     folder = tmp_path_factory.mktemp("run")
-    records = run(
-        METHODS, "extended-class", "toy", settings=SMALL, store=folder / "store",
-        out=folder / "runs", compute=CPU,
-    )  # fmt: skip
+    records = toy(METHODS, folder / "store", folder / "runs", "extended-class", settings=SMALL)
     return folder, {r.method: r for r in records}
 
 

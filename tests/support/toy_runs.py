@@ -25,6 +25,12 @@ def run_toy(methods, root, protocol="open-class", **settings):
     return {record.method: record for record in records}
 
 
+def toy(methods, store, out, protocol="open-class", **options):
+    """Records of a run on the toy track, pictures and all."""
+    options = {"compute": Compute("cpu"), **options}
+    return run(methods, protocol, "toy", store=store, out=out, **options)
+
+
 ONE_EPOCH = {"recipe.epochs": 1, "recipe.transform_steps": 5}
 
 
