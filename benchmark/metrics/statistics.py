@@ -18,25 +18,13 @@ K = TypeVar("K")
 
 
 @cache
-def t_factor(n: int, level: float = 0.95) -> float:
-    """Half of Student's t interval of a mean of ``n`` >= 2 values, in their deviations (ddof 1)."""
+def t_factor(n: int) -> float:
+    """Half of Student's 95 % interval of a mean of ``n`` >= 2 values, in deviations (ddof 1)."""
     from scipy.special import stdtrit  # scipy.stats takes over a second to import
 
     if n < 2:
         raise ValueError(f"n: expected at least 2, got {n}")
-    return float(stdtrit(n - 1, 0.5 + _level(level) / 2)) / math.sqrt(n)
-
-
-def t_interval(values: Any, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Student's t interval of a mean over seeds, ``[n]``; None for a single seed."""
-    x = _floats("values", values)
-    if not len(x):
-        raise ValueError("values: expected at least one, got none")
-    _level(level)
-    if len(x) == 1:
-        return None
-    half = t_factor(len(x), level) * float(x.std(ddof=1))
-    return float(x.mean() - half), float(x.mean() + half)
+    return float(stdtrit(n - 1, 0.975)) / math.sqrt(n)
 
 
 def holm(p_values: Any) -> Values:
@@ -48,7 +36,7 @@ def holm(p_values: Any) -> Values:
         >>> holm(np.array([0.01, 0.04, 0.03]))
         array([0.03, 0.06, 0.06])
     """
-    p = _floats("p_values", p_values)
+    p = arrays.scores("p_values", p_values).astype(np.float64)
     if ((p < 0) | (p > 1)).any():
         raise ValueError("p_values: expected values in [0, 1]")
     order = np.argsort(p, kind="stable")
@@ -83,13 +71,3 @@ def kendall_tau(left: Any, right: Any) -> float | None:
         raise ValueError(f"right: expected {max(len(x), 2)} scores, got {len(y)}")
     tau = float(kendalltau(x, y).statistic)
     return None if math.isnan(tau) else tau
-
-
-def _floats(name: str, values: Any) -> Values:
-    return arrays.scores(name, values).astype(np.float64)
-
-
-def _level(level: float) -> float:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level: expected a share in (0, 1), got {level}")
-    return level

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from benchmark.metrics.compatibility import LEAST_UPGRADE
+from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
 from benchmark.pairs.records import PairRecord, ReportRow
 from benchmark.upgrade.read.request import KEEP, LIKELY, REEMBED, WANTED
 
@@ -193,9 +193,8 @@ def kept(record: PairRecord, name: str, size: int | None = SIZE) -> float:
 def share(record: PairRecord, name: str, size: int | None = SIZE) -> float:
     """The share of the upgrade that a strategy keeps, on all queries; NaN of less than 2 points."""
     old, new = whole(record, KEEP), whole(record, REEMBED)
-    if new - old < LEAST_UPGRADE:
-        return math.nan
-    return (whole(record, name, size) - old) / (new - old)
+    found = share_of_upgrade(whole(record, name, size), old, new, LEAST_UPGRADE)
+    return math.nan if found is None else found
 
 
 def gain(record: PairRecord) -> float:
@@ -209,15 +208,20 @@ def naive(record: PairRecord) -> float:
     return kept(record, name)
 
 
-def _mean(values: Iterable[float | bool | None]) -> float:
-    found = [float(v) for v in values if v is not None]
+def mean(values: Iterable[float | None]) -> float:
+    """The mean of the numbers that are known; NaN of none."""
+    found = _known(values)
     return float(np.mean(found)) if found else math.nan
 
 
-def median(values: Iterable[float]) -> float:
+def median(values: Iterable[float | None]) -> float:
     """The median of the numbers that are known; NaN of none."""
-    found = [v for v in values if not math.isnan(v)]
+    found = _known(values)
     return float(np.median(found)) if found else math.nan
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [float(v) for v in values if v is not None and not math.isnan(v)]
 
 
 def _correlation(records: Sequence[PairRecord]) -> float:
@@ -237,7 +241,7 @@ def _drift(records: Sequence[PairRecord]) -> float:
 
 def _cascade(records: Sequence[PairRecord]) -> float:
     some = [r for r in upgrades(records) if whole(r, ROTATION, SIZE) <= whole(r, KEEP)]
-    return _mean(whole(r, "cascade") > whole(r, KEEP) for r in some)
+    return mean(whole(r, "cascade") > whole(r, KEEP) for r in some)
 
 
 def _beyond(records: Sequence[PairRecord]) -> float:
@@ -246,16 +250,16 @@ def _beyond(records: Sequence[PairRecord]) -> float:
 
 def _refused(records: Sequence[PairRecord]) -> float:
     worse = [r for r in records if whole(r, REEMBED) <= whole(r, KEEP)]
-    return _mean(decision(report) == KEEP for r in worse for report in r.reports)
+    return mean(decision(report) == KEEP for r in worse for report in r.reports)
 
 
 def _linear(records: Sequence[PairRecord]) -> float:
-    return _mean(whole(r, LINEAR, SIZE) > whole(r, ROTATION, SIZE) for r in upgrades(records))
+    return mean(whole(r, LINEAR, SIZE) > whole(r, ROTATION, SIZE) for r in upgrades(records))
 
 
 VALUES: Mapping[str, Callable[[Sequence[PairRecord]], float]] = {
-    "coverage": lambda records: _mean(h.covered for h in held(records)),
-    "coverage-gain": lambda records: _mean(h.gain for h in held(records)),
+    "coverage": lambda records: mean(h.covered for h in held(records)),
+    "coverage-gain": lambda records: mean(h.gain for h in held(records)),
     "regret-median": lambda records: median(regrets(records)),
     "regret-p90": lambda records: float(np.nanquantile(regrets(records), 0.9)),
     "naive-kept": lambda records: median(naive(r) for r in upgrades(records)),

@@ -14,10 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 
-from benchmark.contract.arrays import apply
-from benchmark.contract.interpolation import Between, turn
 from benchmark.metrics.kept_share import Scored, difference, mean, measured
 from benchmark.pairs.corpora import Corpus
 from benchmark.pairs.records import METRIC, SCALE, SIZES
@@ -27,7 +24,7 @@ from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.fit.maps import chosen_maps, fit_all
 from benchmark.upgrade.measure.evaluation import Evaluated, Scores, evaluate, scores_of
 from benchmark.upgrade.measure.query_groups import query_groups
-from benchmark.upgrade.measure.study import Study, joined, study
+from benchmark.upgrade.measure.study import Study, joined, queries_between, rotation, study
 from benchmark.upgrade.read.gallery import GalleryBlock, Whole
 from benchmark.upgrade.read.inputs import Inputs, read_inputs
 from benchmark.upgrade.read.qrels import Qrels
@@ -215,10 +212,8 @@ def others(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scor
         labels = [each.label for each in fold.maps]
         fits, _ = fit_all(labels, *pairs, inputs.distance, inputs.request.seed, lambda words: None)
         best = None if fold.best is None else next(f for f in fits if f.label == fold.best.label)
-        between = _between(inputs, pairs, fold.shares)
-        plan = make_plan(
-            inputs.gallery, inputs.queries, inputs.old_queries, between, fits, best
-        )  # fmt: skip
+        between = queries_between(inputs, rotation(inputs, pairs), fold.shares)
+        plan = make_plan(inputs, between, fits, best)
         if ranks:  # what has no map is the same
             plan = replace(plan, strategies=[s for s in plan.strategies if _fits(s)])
         its = part[relevant.row[relevant.counted]]
@@ -245,17 +240,3 @@ def measured_in_old(problem: CellVectors, mapped: Floats, queries: Ints | None =
 def _fits(strategy: Strategy) -> bool:
     """True where pairs decide: by a map, or by the rotation of interpolated queries."""
     return strategy.fitted is not None or strategy.name in ("midpoint", "slerp")
-
-
-def _between(
-    inputs: Inputs, pairs: tuple[Floats, Floats], shares: Sequence[float]
-) -> dict[str, Floats]:  # fmt: skip
-    """Queries between both models', by a rotation of these pairs and the report's shares."""
-    turned = turn(*(torch.from_numpy(np.ascontiguousarray(each)) for each in pairs))
-    old = inputs.old_queries
-    if old is None:
-        raise ValueError("inputs: expected queries by the old model")
-    slerp = np.empty_like(old)
-    for half, share in enumerate(shares):
-        slerp[half::2] = apply(Between(turned, share), inputs.queries, old)[half::2]
-    return {"midpoint": apply(Between(turned, 0.5), inputs.queries, old), "slerp": slerp}

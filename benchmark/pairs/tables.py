@@ -42,7 +42,7 @@ def _held_line(name: str, found: Sequence[Held]) -> list[str]:
     other = np.array([h.off for h in found])
     return [
         name, str(len(found)), *(
-            _share(getattr(h, key) for h in found) for key in ("covered", "gain", "within")
+            _mean(getattr(h, key) for h in found) for key in ("covered", "gain", "within")
         ),
         number(float(same.mean()), signed=True), number(_root(same)), number(_root(other)),
     ]  # fmt: skip
@@ -57,8 +57,8 @@ def regret_table(records: Records) -> TextTable:
         lines.append([
             name, str(len(values)),
             *(number(float(np.quantile(values, q))) for q in (0.5, 0.9, 1.0)),
-            number(float(values.mean())), _share(t == REEMBED for t in taken),
-            _share(t == KEEP for t in taken),
+            number(float(values.mean())), _mean(t == REEMBED for t in taken),
+            _mean(t == KEEP for t in taken),
         ])  # fmt: skip
     heads = ("reports", "median", "nine of ten", "worst", "mean", "re-embeds", "keeps")
     return shown_table("Regret of decisions", "pairs-regret", ("rule",), heads, lines)
@@ -78,7 +78,7 @@ def levels_table(records: Records) -> TextTable:
             ends = np.quantile(values, (0.5, 0.9)) if values else (np.nan, np.nan)
             lines.append([
                 f"{100 * level:g} %", words, str(len(taken)), *(number(float(x)) for x in ends),
-                _share(name == REEMBED for *_, name in taken), _share(vain),
+                _mean(name == REEMBED for *_, name in taken), _mean(vain),
             ])  # fmt: skip
     heads = ("reports", "median", "nine of ten", "re-embeds", "in vain")
     return shown_table("Level of the test", "pairs-levels", ("level", "corpora"), heads, lines)
@@ -96,8 +96,8 @@ def verdict_table(records: Records) -> TextTable:
         [
             name,
             str(len(its)),
-            _share(analysis.right(r) for r in its),
-            _points(analysis.regret(r, analysis.decision(r)) for r in its),
+            _mean(analysis.right(r) for r in its),
+            _median(analysis.regret(r, analysis.decision(r)) for r in its),
         ]
         for name, its in groups.items()
     ]
@@ -149,7 +149,7 @@ def sizes_table(records: Records) -> TextTable:
     names = (ROTATION, LINEAR, "procrustes", "linear")
     lines = [
         [name, str(len(every)), *(
-            _points(analysis.kept(r, name, size) for r in every) for size in SIZES
+            _median(analysis.kept(r, name, size) for r in every) for size in SIZES
         )]
         for name in names
     ]  # fmt: skip
@@ -210,19 +210,16 @@ def _root(values: np.ndarray) -> float:
     return float(np.sqrt((values**2).mean()))
 
 
-def _share(values: Iterable[bool | None]) -> str:
-    found = [bool(v) for v in values if v is not None]
-    return number(float(np.mean(found))) if found else DASH
+def _mean(values: Iterable[float | None]) -> str:
+    return _shown(analysis.mean(values))
 
 
-def _mean(values: Iterable[float]) -> str:
-    found = [v for v in values if not math.isnan(v)]
-    return number(float(np.mean(found))) if found else DASH
+def _median(values: Iterable[float | None]) -> str:
+    return _shown(analysis.median(values))
 
 
-def _points(values: Iterable[float]) -> str:
-    found = analysis.median(values)
-    return DASH if math.isnan(found) else number(found)
+def _shown(value: float) -> str:
+    return DASH if math.isnan(value) else number(value)
 
 
 TABLES: Mapping[str, Callable[[Records], TextTable]] = {

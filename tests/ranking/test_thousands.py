@@ -53,7 +53,7 @@ COMPARISONS = {
         "pooled_galleries_and_the_script_without_ranks",
         "cut_offs",
         "gains",
-        "t_interval",
+        "mean_over_seeds",
     ],
 }
 

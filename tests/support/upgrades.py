@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,8 +92,10 @@ def studied(given: dict[str, Any], cluster: Any = None) -> Any:
     return study(read_inputs(request, cluster), chosen_maps(request.maps))
 
 
-def write_upgrade(folder: Any, made: Planted, rows: Any = None) -> list[Any]:
-    """Write an upgrade as npy files without ids; the words of ``bench upgrade`` that name them."""
+def write_upgrade(
+    folder: Any, made: Planted, rows: Any = None, without: Sequence[str] = ()
+) -> list[Any]:
+    """Write an upgrade as npy files; the words of ``bench upgrade`` that name them but for some."""
     from support.vector_files import write
 
     rows = np.arange(len(made.new)) if rows is None else rows
@@ -107,5 +110,6 @@ def write_upgrade(folder: Any, made: Planted, rows: Any = None) -> list[Any]:
     options = ("old-gallery", "new-gallery", "queries", "old-queries")
     files = {option: folder / f"{option}.npy" for option in options}
     files["qrels"] = folder / "qrels.tsv"
-    words = [word for option, file in files.items() for word in (f"--{option}", file)]
+    named = {option: file for option, file in files.items() if option not in without}
+    words = [word for option, file in named.items() for word in (f"--{option}", file)]
     return ["upgrade", *words, "--maps", "procrustes"]

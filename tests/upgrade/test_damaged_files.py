@@ -27,16 +27,14 @@ ROWS = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
 @pytest.mark.parametrize("ending", [*READ, ".bvecs"])
 @pytest.mark.parametrize("what", hostile.ENDLESS)
 def test_what_may_lie_in_the_place_of_a_file(what, ending, tmp_path):
-    (sample,) = [s for s in hostile.in_place("x", f"a{ending}") if s.name == what]
-    hostile.write(sample, tmp_path)
+    hostile.lay(what, tmp_path / f"a{ending}")
     refuses(tmp_path / f"a{ending}", f"a{ending}: ")
 
 
 @pytest.mark.parametrize("what", hostile.ENDLESS)
 def test_what_may_lie_in_the_place_of_ids(what, tmp_path):
     np.save(tmp_path / "a.npy", ROWS)
-    (sample,) = [s for s in hostile.in_place("x", "a.npy.ids.npy") if s.name == what]
-    hostile.write(sample, tmp_path)
+    hostile.lay(what, tmp_path / "a.npy.ids.npy")
     if what in ("link-to-nothing", "link-to-itself"):
         assert everything(tmp_path / "a.npy") == (None, 4)
     else:

@@ -4,13 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from support.command import call
 from support.upgrades import all_scores, ndcg, planted, write_upgrade
 from support.vector_files import write
-from typer.testing import CliRunner
 
 import benchmark
 from benchmark import BenchError
-from benchmark.cli.app import app
 from benchmark.metrics.intervals import mean_difference
 from benchmark.upgrade.show.tables import models as table
 
@@ -119,23 +118,18 @@ def test_samples_and_queries_need_not_be_the_same(made, tmp_path):
 
 
 def test_the_command(made, tmp_path):
-    words = list(map(str, write_upgrade(tmp_path, made)))
-    files = [words[words.index(f"--{name}") + 1] for name in ("new-gallery", "queries")]
-    for name in ("--new-gallery", "--queries"):
-        at = words.index(name)
-        del words[at : at + 2]
-    page = tmp_path / "page.html"
-    words += ["--new", f"a={','.join(files)}", "--new", f"b={','.join(files)}"]
-    done = CliRunner().invoke(app, [*words, "--report", str(page)])
-    assert done.exit_code == 0, done.stderr
+    words = write_upgrade(tmp_path, made, without=("new-gallery", "queries"))
+    files, page = f"{tmp_path}/new-gallery.npy,{tmp_path}/queries.npy", tmp_path / "page.html"
+    words += ["--new", f"a={files}", "--new", f"b={files}"]
+    code, out, err = call(*words, "--report", page)
+    assert (code, err) == (0, "")
     document = json.loads(page.with_suffix(".json").read_text())
     assert [p["rank"] for p in document["models"]["places"]] == [1, 1]
-    assert "New models" in done.stdout and "<h2>New models</h2>" in page.read_text()
+    assert "New models" in out and "<h2>New models</h2>" in page.read_text()
     assert len(table(document).rows) == 2
-    bad = [("a=x.npy", "NAME=SAMPLE,QUERIES"), (f"a={','.join(files)}", "each name once")]
-    for word, said in bad:
-        done = CliRunner().invoke(app, [*words, "--new", word])
-        assert isinstance(done.exception, BenchError) and said in str(done.exception)
+    for word, said in (("a=x.npy", "NAME=SAMPLE,QUERIES"), (f"a={files}", "each name once")):
+        code, _, err = call(*words, "--new", word)
+        assert code == 2 and said in err
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,7 @@ def test_damaged(text, said, qrels):
 
 @pytest.mark.parametrize("what", hostile.ENDLESS)
 def test_what_may_lie_in_the_place_of_a_file(what, tmp_path):
-    (sample,) = [s for s in hostile.in_place("x", "qrels.tsv") if s.name == what]
-    hostile.write(sample, tmp_path)
+    hostile.lay(what, tmp_path / "qrels.tsv")
     with pytest.raises(BenchError, match=r"qrels.tsv: (line 1: )?(expected|cannot)"):
         Qrels.of(tmp_path / "qrels.tsv", QUERIES, GALLERY)
 

@@ -62,15 +62,14 @@ def test_a_map_that_is_not_there_is_said(tmp_path):
     assert code == 0 and "the map: bench convert" in out and saved.is_dir()
 
 
-@pytest.mark.parametrize("name", ["--data-root", "--store"])
-def test_a_run_that_cannot_begin_leaves_nothing(tmp_path, monkeypatch, name):
+@pytest.mark.parametrize(("track", "name", "path"), [
+    ("folder", "--data-root", "empty"), ("toy", "--store", "file/store"),
+])  # fmt: skip
+def test_a_run_that_cannot_begin_leaves_nothing(tmp_path, monkeypatch, track, name, path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    words = ["run", "-m", "bct", "-p", "open-class", "-t", "toy", "--device", "cpu"]
-    words += ["-t", "folder"][:0] + ([name, "file/store"] if name == "--store" else [])
-    if name == "--data-root":
-        (tmp_path / "empty").mkdir()
-        words = [*words[:5], "-t", "folder", "--device", "cpu", name, "empty"]
+    (tmp_path / "empty").mkdir()
+    words = ["run", "-m", "bct", "-p", "open-class", "--device", "cpu", "-t", track, name, path]
     code, _, err = call(*words)
     assert code == 2 and err.count("\n") == 1, err
     assert not (tmp_path / "runs").exists()

@@ -4,13 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from support.command import call
 from support.upgrades import all_scores, ndcg, planted, write_upgrade
 from support.vector_files import write
-from typer.testing import CliRunner
 
 import benchmark
 from benchmark import BenchError
-from benchmark.cli.app import app
 from benchmark.upgrade.read.request import KEEP
 
 
@@ -103,16 +102,13 @@ def test_without_a_pair_most_attempts_must_agree(made, given):
 
 
 def test_the_command(made, tmp_path):
-    words = list(map(str, write_upgrade(tmp_path, made)))
-    at = words.index("--new-gallery")
-    del words[at : at + 2]
-    rows = others(made)
+    words, rows = write_upgrade(tmp_path, made, without=["new-gallery"]), others(made)
     for side, vectors in (("old", made.old), ("new", made.new)):
         write(tmp_path / f"pairs-{side}.npy", vectors[rows], None)
-        words += [f"--pairs-{side}", str(tmp_path / f"pairs-{side}.npy")]
+        words += [f"--pairs-{side}", tmp_path / f"pairs-{side}.npy"]
     page = tmp_path / "page.html"
-    done = CliRunner().invoke(app, [*words, "--report", str(page)])
-    assert done.exit_code == 0, done.exception
+    code, _, err = call(*words, "--report", page)
+    assert code == 0, err
     document = json.loads(page.with_suffix(".json").read_text())
     assert document["verdict"]["strategy"] == "procrustes"
     assert (tmp_path / "page.map").is_dir()

@@ -161,8 +161,7 @@ def test_damaged_text_ends_in_one_line(name, tmp_path):
 @pytest.mark.parametrize("ending", [".jsonl", ".json", ".csv", ".copy"])
 @pytest.mark.parametrize("what", hostile.ENDLESS)
 def test_what_may_lie_in_the_place_of_a_text(what, ending, tmp_path):
-    (sample,) = [s for s in hostile.in_place("x", f"a{ending}") if s.name == what]
-    hostile.write(sample, tmp_path)
+    hostile.lay(what, tmp_path / f"a{ending}")
     refuses(tmp_path / f"a{ending}", f"a{ending}: ")
 
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.statistics import t_interval
 from benchmark.records.record import Record
+from benchmark.report.scores import mean_score
 from benchmark.studies.claims.language import UNITS, Claim, ClaimPart, Claims, values_of
 from benchmark.studies.claims.values import ClaimPlace, MissingValueError, Values, needed
 
@@ -168,16 +168,15 @@ def _line(
         none = Estimate(None)
         return Line(number, place, step, "cannot tell", {}, none, str(missing), unit)
     n = len(differences)
-    mean = Estimate(math.fsum(differences.values()) / n)
+    found = mean_score([*differences.values()])
     without = _without_room(part, place, values)
     few = "one seed" if n == 1 else f"{n} seeds" if n < LEAST_SEEDS else ""
     if without or few:
         open_: ClaimVerdict = "cannot tell"
-        why = without or few
+        mean, why = Estimate(found.value), without or few
         return Line(number, place, step, open_, differences, mean, why, unit, not without)
-    low, high = t_interval(list(differences.values())) or (-math.inf, math.inf)
-    found = Estimate(mean.value, low, high)
-    return Line(number, place, step, _rule(part, low, high), differences, found, unit=unit)
+    rule = _rule(part, *(found.ends or (-math.inf, math.inf)))
+    return Line(number, place, step, rule, differences, found, unit=unit)
 
 
 def _without_room(part: ClaimPart, place: ClaimPlace, values: Values) -> str:

@@ -11,10 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import torch
 
-from benchmark.contract.arrays import apply
-from benchmark.contract.interpolation import Between, turn
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import mean, measured
 from benchmark.ranking.arrays import Floats, Values
@@ -27,6 +24,8 @@ from benchmark.upgrade.measure.study import (
     StrategyOutcome,
     Study,
     closest,
+    queries_between,
+    rotation,
     scored_ranks,
     study_groups,
 )
@@ -93,11 +92,8 @@ def bridge(
         fits, refused, agree = _unpaired(pairs, apart, tell)
     aligned = [alignment_of(apart, each, agree) for each in fits]
     best = closest(fits, sample) if apart.paired else None
-    between: dict[str, Floats] = {}
-    if apart.paired and inputs.old_queries is not None and distance == "cosine":
-        turned = turn(*(torch.from_numpy(np.ascontiguousarray(side)) for side in pairs))
-        between["midpoint"] = apply(Between(turned, 0.5), inputs.queries, inputs.old_queries)
-    plan = make_plan(inputs.gallery, inputs.queries, inputs.old_queries, between, fits, best)
+    turned = rotation(inputs, pairs) if apart.paired else None
+    plan = make_plan(inputs, queries_between(inputs, turned), fits, best)
     plan.left_out.update(refused)
     plan.left_out.update(
         {s.name: "no item has a new vector" for s in plan.strategies if s.embeds_gallery}

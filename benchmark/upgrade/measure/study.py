@@ -185,7 +185,7 @@ def _held_out(inputs: Inputs, sample: EmbeddedSample, relevant: RelevantPairs) -
 
 
 def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: Tell) -> Fold:
-    distance, old_queries = inputs.distance, inputs.old_queries
+    distance = inputs.distance
     relevant = inputs.pairs(sample.rows[sample.held])
     held_out = _held_out(inputs, sample, relevant)
     pairs = sample.old[sample.fitted], sample.new[sample.fitted]
@@ -198,14 +198,9 @@ def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: T
     fits, refused = fits + more, refused | others
     best = closest(fits, sample)
     tell("choosing between queries")
-    between: dict[str, Floats] = {}
-    shares: tuple[float, ...] = ()
-    if old_queries is not None and distance == "cosine":
-        old, new = (torch.from_numpy(np.ascontiguousarray(side)) for side in pairs)
-        turned = turn(old, new)
-        between["midpoint"] = apply(Between(turned, 0.5), inputs.queries, old_queries)
-        between["slerp"], shares = _between(inputs, old_queries, turned, held_out)
-    plan = make_plan(inputs.gallery, inputs.queries, old_queries, between, fits, best)
+    turned = rotation(inputs, pairs)
+    shares = () if turned is None else _shares(inputs, turned, held_out)
+    plan = make_plan(inputs, queries_between(inputs, turned, shares), fits, best)
     plan.left_out.update(refused)
     return Fold(sample, relevant, plan, fits, best, shares)
 
@@ -347,10 +342,31 @@ def closest(fits: Sequence[FittedMap], items: EmbeddedSample) -> FittedMap | Non
     return min((f for f in fits if f.to_new), key=miss, default=None)
 
 
-def _between(
-    inputs: Inputs, old: Floats, turned: Affine, held_out: HeldOut
-) -> tuple[Floats, tuple[float, ...]]:
-    """Queries on the circle; each half of them goes as far as serves the other half best."""
+def rotation(inputs: Inputs, pairs: tuple[Floats, Floats]) -> Affine | None:
+    """The rotation that queries between both models need; None where these cannot be."""
+    if inputs.old_queries is None or inputs.distance != "cosine":
+        return None
+    return turn(*(torch.from_numpy(np.ascontiguousarray(side)) for side in pairs))
+
+
+def queries_between(
+    inputs: Inputs, turned: Affine | None, shares: Sequence[float] = ()
+) -> dict[str, Floats]:
+    """Queries between both models': half-way, and each half of them by its share of the way."""
+    old = inputs.old_queries
+    if turned is None or old is None:
+        return {}
+    found = {"midpoint": apply(Between(turned, 0.5), inputs.queries, old)}
+    if shares:
+        found["slerp"] = np.empty_like(old)
+    for half, share in enumerate(shares):
+        found["slerp"][half::2] = apply(Between(turned, share), inputs.queries, old)[half::2]
+    return found
+
+
+def _shares(inputs: Inputs, turned: Affine, held_out: HeldOut) -> tuple[float, ...]:
+    """Shares of the way: each half of the queries goes as far as serves the other half best."""
+    old = inputs.old_queries
     lists = {
         str(a): ResultList(apply(Between(turned, a), inputs.queries, old), lambda block: block.old)
         for a in SHARES
@@ -359,11 +375,10 @@ def _between(
     values, relevant = held_out.values(StrategyPlan.of_lists(lists), "new"), held_out.relevant
     by_agreement = held_out.metric == AGREEMENT
     rows = np.arange(relevant.n_queries) if by_agreement else relevant.answered
-    between, chosen = np.empty_like(old), []
-    for half in (0, 1):
+
+    def share(half: int) -> float:
         of_other = rows % 2 != half
         some = of_other.any()
-        share = best_share(lambda a, m=of_other: values[str(a)][m].mean() if some else 0.0)  # type: ignore[misc] # noqa: B023
-        between[half::2] = lists[str(share)].queries[half::2]
-        chosen.append(share)
-    return between, tuple(chosen)
+        return best_share(lambda a: values[str(a)][of_other].mean() if some else 0.0)
+
+    return share(0), share(1)

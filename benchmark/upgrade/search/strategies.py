@@ -10,7 +10,7 @@ from benchmark.contract.lists import TwoLists
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.fit.maps import FittedMap
-from benchmark.upgrade.read.gallery import Gallery
+from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED
 from benchmark.upgrade.search.lists import ResultList
 
@@ -148,21 +148,19 @@ def map_list(each: FittedMap, queries: Floats, name: str = "") -> ResultList:
 
 
 def make_plan(
-    gallery: Gallery, queries: Floats, old_queries: Floats | None, between: Mapping[str, Floats],
-    maps: Sequence[FittedMap], best: FittedMap | None,
-) -> StrategyPlan:  # fmt: skip
+    inputs: Inputs, between: Mapping[str, Floats], maps: Sequence[FittedMap], best: FittedMap | None
+) -> StrategyPlan:
     """Plan all strategies that the vectors allow; constraints come later.
 
     Args:
-        gallery: Stored vectors.
-        queries: By the new model.
-        old_queries: By the old model; None if there are none.
+        inputs: Queries and the gallery.
         between: ``midpoint`` and ``slerp`` -> queries between old and new ones; none but for
             cosine.
         maps: That have been fitted.
         best: The map of stored vectors that second indexes are made with.
     """
-    d_old, d_new = gallery.stored.dim, gallery.new.dim
+    queries, old_queries = inputs.queries, inputs.old_queries
+    d_old, d_new = inputs.gallery.stored.dim, inputs.gallery.new.dim
     plan = StrategyPlan([], {"new": ResultList(queries, lambda block: block.new)})
     if old_queries is None:
         for name in (KEEP, "midpoint", "slerp", "rrf", "rrf-converted", "cascade"):
@@ -182,7 +180,7 @@ def make_plan(
             mixed = Strategy.declared(name, each_title, "slerp", name)
             plan.add(mixed, ResultList(between[name], lambda block: block.old))
         elif old_queries is not None:
-            plan.left_out[name] = f"only for cosine, not {gallery.distance}"
+            plan.left_out[name] = f"only for cosine, not {inputs.distance}"
     _add_merged(plan, best)
     again = Strategy(
         REEMBED, "embed everything again", frozenset({"sources", "index"}), ("new",), effort=3,

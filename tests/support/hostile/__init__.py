@@ -95,6 +95,12 @@ def in_place(kind: str, path: str, others: Files | None = None) -> Iterator[Samp
         yield Sample(kind, name, {**(others or {}), path: placed})
 
 
+def lay(what: str, path: Path) -> None:
+    """Lay one of ``ENDLESS`` into the place of a file."""
+    (sample,) = [each for each in in_place("", path.name) if each.name == what]
+    write(sample, path.parent)
+
+
 def write(sample: Sample, root: Path) -> None:
     """Lay the files of a sample into an empty folder."""
     for name, content in sample.files.items():
