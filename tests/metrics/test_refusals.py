@@ -55,7 +55,6 @@ NOT_A_NUMBER = {
     "draws": lambda: intervals.drawn_spread(0.5, NAN, 3, intervals.Spread(0.5, 0.1, 0.0, 3)),
     "spreads": lambda: intervals.mean_spreads([NAN], [0, 1]),
     "difference": lambda: intervals.mean_difference(NAN),
-    "t interval": lambda: statistics.t_interval(NAN),
     "holm": lambda: statistics.holm(NAN),
 }
 
