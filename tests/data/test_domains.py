@@ -104,7 +104,7 @@ def test_side_information_from_another_domain_needs_its_root(roots):
     with pytest.raises(BenchError, match="expected --data-root places365=DIR,imagenet=DIR"):
         request.plan()
     plan = make_request(**ask, data_root=roots).plan()
-    folders = [s.local["data_root"] for s in plan.stages if s.kind == "data"]
+    folders = [s.work.data_root for s in plan.stages if s.kind == "data"]
     assert sorted(folders) == sorted(map(str, roots.values()))
     assert make_request(**ask, without_data=True).plan().stages
 
