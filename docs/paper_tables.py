@@ -22,6 +22,7 @@ from benchmark.config.tracks import Track
 from benchmark.harness.cost import multiply_adds
 from benchmark.harness.graph import Stage
 from benchmark.harness.requests import Request, make_requests
+from benchmark.harness.work import EmbeddingWork, SideWork, TrainingWork, UpdateWork
 from benchmark.models.backbones import FACE_VITS, Encoder
 
 FILE = Path(__file__).parent / "paper-tables.yaml"
@@ -106,30 +107,32 @@ def hours(command: str) -> float:
 
 
 def _operations(stage: Stage, track: Track) -> float:
-    params = stage.params
-    if stage.kind == "embed":
-        part = params["part"]
-        n = track.facts.get("test_images", 0) if isinstance(part, str) else _images([part], track)
-        return 2.0 * n * _forward(stage.inputs["model"].params.get("spec"), track)
-    if stage.kind not in ("train", "first", "update", "side"):
+    work = stage.work
+    if isinstance(work, EmbeddingWork):
+        n = track.facts.get("test_images", 0)
+        if not isinstance(work.part, str):
+            n = _images([work.part], track)
+        return 2.0 * n * _forward(getattr(work.model.work, "spec", None), track)
+    if not isinstance(work, TrainingWork):
         return 0.0
-    recipe = build(Recipe, params["recipe"], "stage: recipe")
-    other = stage.inputs.get("other")
-    seen = track if other is None else load_track(other.params["dataset"])
-    n, work = _images(params["splits"], seen), _forward(params["spec"], track)
-    if stage.kind == "side":
-        crops = params["options"].get("crops")
+    recipe, seen = build(Recipe, work.recipe, "stage: recipe"), track
+    if isinstance(work, SideWork) and work.other is not None:
+        seen = load_track(work.other.work.dataset)
+    n, forward = _images(work.splits, seen), _forward(work.spec, track)
+    if isinstance(work, SideWork):
+        crops = work.options.get("crops")
         views = 1.0 if crops is None else _GLOBAL_VIEWS + crops * _LOCAL_AREA
-        return 6.0 * n * recipe.epochs * work * views
-    method = registry.method(params["method"], params["config"]) if stage.kind == "update" else None
+        return 6.0 * n * recipe.epochs * forward * views
+    method = registry.method(work.method, work.config) if isinstance(work, UpdateWork) else None
     if method is not None and not method.own_model:
         if "gallery" not in method.changes:
             return 0.0
-        models = [s for role, s in stage.inputs.items() if role == "independent" or "model" in role]
+        own = (*work.models, work.independent, work.side_model, work.new_side_model)
         fits = recipe.map_steps(n) * recipe.transform_batch / n if n else 0
         epochs = fits if recipe.transform_views == "epoch" else 0
-        return sum(2.0 * n * epochs * _forward(m.params.get("spec"), track) for m in models)
-    return 6.0 * n * recipe.epochs * work
+        models = (model for model in own if model is not None)
+        return sum(2.0 * n * epochs * _forward(m.work.spec, track) for m in models)
+    return 6.0 * n * recipe.epochs * forward
 
 
 def _images(splits: Iterable[Mapping[str, Any]], track: Track) -> float:

@@ -1,8 +1,7 @@
 """``bench data``: the datasets, having them, and whether they are whole."""
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -74,7 +73,7 @@ def get(
             if wanted.part_of and not every:
                 continue
             bar = bars.add_task(wanted.name, total=wanted.n_bytes)
-            new = fetch(wanted, out, partial(_tell, bars, bar))
+            new = fetch(wanted, out, lambda done, bar=bar: bars.update(bar, completed=done))
             echo(f"{out / wanted.name}: {'downloaded, ' if new else ''}as published")
 
 
@@ -161,10 +160,6 @@ def _had(name: str, origin: "Origin") -> dict[str, str]:
         return {"how": f"{origin.how} ({origin.page})"}
     size = sum(each.n_bytes for each in origin.downloads if not each.part_of)
     return {"how": f"bench data get {name} downloads {size / 1e6:.0f} MB from {origin.page}"}
-
-
-def _tell(bars: Any, bar: Any, done: float) -> None:
-    bars.update(bar, completed=done)
 
 
 def _text(value: int | str | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,7 +20,6 @@ from benchmark.errors import unknown
 
 if TYPE_CHECKING:
     from benchmark.report import TextTable
-    from benchmark.studies.transfer import Transfer, TransferRules
 
 app = typer.Typer()
 
@@ -102,7 +103,9 @@ def transfer(
     shown = tables.tables(found, asked)
     if out is not None:
         _require_apart(shown, out, [*(one.path for one in stored), *([rules] if rules else [])])
-        _write_transfer(found, shown, asked, out)
+        from benchmark.studies.transfer.plot import plot_transfer
+
+        _write(shown, out, partial(plot_transfer, found, asked, out), as_json=True)
     if as_json:
         echo_json(_rows(shown))
     elif not shown:
@@ -139,10 +142,7 @@ def lengths(
     if out is not None:
         from benchmark.studies.lengths.plot import plot_lengths
 
-        _write(shown, out)
-        with plain_io_errors(out):
-            for path in plot_lengths(found, out):
-                echo(path, err=True)
+        _write(shown, out, partial(plot_lengths, found, out))
 
 
 @app.command(
@@ -173,20 +173,19 @@ def factors(
     if out is not None:
         from benchmark.studies.factors.plot import plot_factors
 
-        _write(shown, out)
-        with plain_io_errors(out):
-            for path in plot_factors(asked, found, out):
-                echo(path, err=True)
+        _write(shown, out, partial(plot_factors, asked, found, out))
 
 
 def _require_apart(shown: list[TextTable], out: Path, read: list[Path]) -> None:
-    """BenchError if a file of :func:`_write` or :func:`_write_transfer` is one that is read."""
+    """BenchError if a file of :func:`_write` is one that is read."""
     names = ["transfer.json", *(f"{table.slug}.csv" for table in shown)]
     require_apart([("--out", out / name) for name in dict.fromkeys(names)], read)
 
 
-def _write(shown: list[TextTable], out: Path) -> None:
-    """The CSV of each table that has one."""
+def _write(
+    shown: list[TextTable], out: Path, draw: Callable[[], Iterable[Path]], as_json: bool = False
+) -> None:
+    """The CSV of each table that has one, all of them as JSON, and the plots."""
     from benchmark.report import render
 
     writable(out, "--out")
@@ -194,17 +193,9 @@ def _write(shown: list[TextTable], out: Path) -> None:
         for table in shown:
             if table.columns:
                 write_whole(out / f"{table.slug}.csv", render(table, "csv"))
-
-
-def _write_transfer(
-    found: list[Transfer], shown: list[TextTable], rules: TransferRules, out: Path
-) -> None:
-    from benchmark.studies.transfer.plot import plot_transfer
-
-    _write(shown, out)
-    with plain_io_errors(out):
-        write_json(out / "transfer.json", _rows(shown))
-        for path in plot_transfer(found, rules, out):
+        if as_json:
+            write_json(out / "transfer.json", _rows(shown))
+        for path in draw():
             echo(path, err=True)
 
 

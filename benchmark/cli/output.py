@@ -6,11 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
 from benchmark.errors import BenchError, printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 def echo(text: object = "", *, err: bool = False) -> None:
@@ -64,21 +67,34 @@ def plain_errors() -> Iterator[None]:
         fail(_line(error))
 
 
-@contextmanager
-def progress_bar(words: str) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal; gives a function that is told the share that is done, 0 to 1."""
+def bars(*columns: str) -> "Progress":
+    """Bars on a terminal, to be gone when all is done."""
     from rich import progress
     from rich.console import Console
 
     console = Console(stderr=True)
-    with progress.Progress(
-        progress.TextColumn(words), progress.BarColumn(bar_width=24),
-        progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
-        progress.TextColumn("left"),
+    return progress.Progress(
+        *columns, progress.BarColumn(bar_width=24), progress.TaskProgressColumn(),
+        progress.TimeRemainingColumn(compact=True), progress.TextColumn("left"),
         console=console, transient=True, disable=not console.is_terminal,
-    ) as bar:  # fmt: skip
+    )  # fmt: skip
+
+
+@contextmanager
+def progress_bar(words: str) -> Iterator[Callable[[float], None]]:
+    """A bar on a terminal; gives a function that is told the share that is done, 0 to 1."""
+    with bars(words) as bar:
         task = bar.add_task("", total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+@contextmanager
+def status_line() -> Iterator[Callable[[str], None]]:
+    """A line on a terminal; gives a function that is told what is done."""
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield status.update
 
 
 def _line(error: OSError) -> str:

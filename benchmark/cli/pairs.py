@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from benchmark.cli import options
 from benchmark.cli.options import split
-from benchmark.cli.output import echo
+from benchmark.cli.output import echo, status_line
 from benchmark.cli.records import print_tables
 from benchmark.errors import BenchError, unknown
 
@@ -50,8 +50,6 @@ def run(
     dry_run: Annotated[bool, Option("--dry-run", help="Say what it costs only.")] = False,
 ) -> None:  # fmt: skip
     """Embed corpora whole and hold reports against the truth; goes on where it stopped."""
-    from rich.console import Console
-
     from benchmark.config.files import writable
     from benchmark.pairs.board import embedding_s, require_weights
     from benchmark.pairs.board import run as carry_out
@@ -67,8 +65,8 @@ def run(
         return
     require_weights(todo)
     writable(out, "--out", keep=False)
-    with Console(stderr=True).status("") as status:
-        for path in carry_out(todo, maps or its_maps, hours, status.update):
+    with status_line() as told:
+        for path in carry_out(todo, maps or its_maps, hours, told):
             echo(path)
     left = sum(each.left for each in todo)
     if left:
@@ -170,14 +168,12 @@ def check(
     data: Data = None, out: Out = _FOLDER, form: options.Form = "terminal",
 ) -> None:  # fmt: skip
     """Measure embedders where others publish a number; exit code 1 if one is two points off."""
-    from rich.console import Console
-
     from benchmark.config.embedders import load_embedder
     from benchmark.pairs import checks, tables
 
     chosen = [load_embedder(name) for name in split(embedders)]
-    with Console(stderr=True).status("") as status:
-        found = [checks.check(each, corpus, data, status.update) for each in chosen]
+    with status_line() as told:
+        found = [checks.check(each, corpus, data, told) for each in chosen]
     for each in found:
         checks.write_check(out, each)
     print_tables([tables.checks_table(found)], form)
@@ -202,8 +198,6 @@ def gone(
     """Hold reports without new vectors of items against the truth, on vectors in the cache."""
     import json
 
-    from rich.console import Console
-
     from benchmark.config.files import require_file_place, write_json
     from benchmark.pairs.gone import BASES, cells, gone_table, least_table, measure
     from benchmark.records.provenance import code_version
@@ -220,8 +214,8 @@ def gone(
         c for c in found
         if (c.plan.corpus.source.id, c.plan.old.id, c.plan.new.id, c.basis) not in done
     ]  # fmt: skip
-    with Console(stderr=True).status("") as status:
-        for row in measure(left, status.update):
+    with status_line() as told:
+        for row in measure(left, told):
             rows.append(row)
             if as_json is not None:
                 write_json(as_json, {"code": code_version().model_dump(), "rows": rows})
@@ -239,8 +233,6 @@ def mixed(
     form: options.Form = "terminal",
 ) -> None:  # fmt: skip
     """Plant vectors of another model in corpora, and ask the doctor, on vectors in the cache."""
-    from rich.console import Console
-
     from benchmark.config.files import require_file_place, write_json
     from benchmark.pairs.mixed import collections, measure, mixed_table
     from benchmark.records.provenance import code_version
@@ -250,8 +242,8 @@ def mixed(
     found = collections(_cells(board, pairs, corpora, data, _FOLDER)[1])
     if not found:
         raise BenchError("pairs: no corpus has its vectors in the cache")
-    with Console(stderr=True).status("") as status:
-        rows = list(measure(found, status.update))
+    with status_line() as told:
+        rows = list(measure(found, told))
     if as_json is not None:
         write_json(as_json, {"code": code_version().model_dump(), "rows": rows})
     print_tables([mixed_table(rows)], form)

@@ -8,10 +8,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from rich import progress
-from rich.console import Console
+from rich.progress import TaskID
 
-from benchmark.cli.output import echo
+from benchmark.cli.output import bars, echo
 from benchmark.cli.records import print_tables
 from benchmark.config import registry
 from benchmark.config.files import default_store, digest, plain_io_errors, writable, write_whole
@@ -19,10 +18,11 @@ from benchmark.config.split_sizes import generation_lines
 from benchmark.config.sweep import Axis
 from benchmark.errors import printable
 from benchmark.harness.execution import Reporter
-from benchmark.harness.graph import TAKE, Stage
+from benchmark.harness.graph import Stage
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.requests import Request
 from benchmark.harness.store import Store
+from benchmark.harness.work import TakenWork
 from benchmark.metrics.intervals import LEAST_GROUPS
 from benchmark.report.costs import hours_words
 
@@ -34,14 +34,9 @@ class Progress(Reporter):
     """One line a stage; on a terminal with a bar, elsewhere when the stage has ended."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True)
-        self.bar = progress.Progress(
-            progress.TextColumn("{task.description}"), progress.BarColumn(bar_width=24),
-            progress.TaskProgressColumn(), progress.TimeRemainingColumn(compact=True),
-            progress.TextColumn("left"),
-            console=self.console, transient=True, disable=not self.console.is_terminal,
-        )  # fmt: skip
-        self.places: dict[str, tuple[str, progress.TaskID]] = {}
+        self.bar = bars("{task.description}")
+        self.console = self.bar.console
+        self.places: dict[str, tuple[str, TaskID]] = {}
         self.left: Counter[str] = Counter()  # stages by kind, where no record tells their time
         self.took: dict[str, list[float]] = {}
 
@@ -150,7 +145,9 @@ def time_words(stages: Sequence[Stage], track: str) -> str:
     """Time of some stages by committed records, behind a comma; empty where they say nothing."""
     from benchmark.report.run_times import stage_seconds
 
-    known = [stage_seconds(track, stage.title) for stage in stages if stage.kind != TAKE]
+    known = [
+        stage_seconds(track, s.about.verb) for s in stages if not isinstance(s.work, TakenWork)
+    ]
     seconds = sum(each for each in known if each is not None)
     if None in known or not seconds:
         return ""

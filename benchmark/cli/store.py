@@ -28,7 +28,7 @@ def status(root: Root = None) -> None:
     store = _open(root)
     kinds: dict[str, list[Entry]] = defaultdict(list)
     for entry in store.entries():
-        kinds[entry.name.partition("-")[0] if entry.finished else "unfinished"].append(entry)
+        kinds[entry.kind if entry.finished else "unfinished"].append(entry)
     echo(store.root)
     for kind, entries in (
         *sorted(kinds.items()),

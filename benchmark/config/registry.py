@@ -64,14 +64,12 @@ class MethodFile:
     @property
     def builds_on(self) -> tuple[str, ...]:
         """Methods of which it declares to take parts."""
-        found = _assigned(self.source, "builds_on")
-        return tuple(ast.literal_eval(found)) if found else ()
+        return tuple(_declared(self.source, "builds_on", ()))
 
     @property
     def variant_of(self) -> str:
         """The method of which it declares to be a variant; empty otherwise."""
-        found = _assigned(self.source, "variant_of")
-        return str(ast.literal_eval(found)) if found else ""
+        return str(_declared(self.source, "variant_of", ""))
 
     @property
     def summary(self) -> str:
@@ -89,16 +87,14 @@ class MethodFile:
     @property
     def control(self) -> bool:
         """Tell whether it declares that it is a control."""
-        found = _assigned(self.source, "control")
-        return isinstance(found, ast.Constant) and found.value is True
+        return _declared(self.source, "control", False) is True
 
     def fidelity(self, variant: str = "") -> str:
         """The source that the method, or a variant, was built from; empty where it does not say so.
 
         BenchError if it says something else than :data:`~benchmark.config.declarations.FIDELITIES`.
         """
-        found = _assigned(self.source, "fidelity")
-        said = ast.literal_eval(found) if found else ""
+        said = _declared(self.source, "fidelity", "")
         if isinstance(said, dict):
             said = said.get(variant, said.get("", ""))
         if said and said not in FIDELITIES:
@@ -114,6 +110,12 @@ class MethodFile:
         }
         own = not self.module.startswith("methods.") or bool(imported & _MAP_TRAINING)
         return own or any(method_file(name).trains_map for name in self.builds_on)
+
+
+def _declared(source: bytes, name: str, usual: Any) -> Any:
+    """Literal value of a name in a module or a class; ``usual`` where it is not set."""
+    found = _assigned(source, name)
+    return usual if found is None else ast.literal_eval(found)
 
 
 def _assigned(source: bytes, name: str) -> ast.expr | None:

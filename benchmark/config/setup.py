@@ -67,7 +67,7 @@ class Setup:
             split["thinned"] = [[self.members([r]), share] for r, share in g.thinned.items()]
         return split
 
-    def narrowing(self) -> dict[str, Any]:
+    def narrowing(self) -> dict[str, Any] | None:
         """Evaluated items, as far as the protocol says more than the track."""
         chosen = self.protocol.evaluation
         narrow = chosen.model_dump(include={"classes", "ranges"}, exclude_defaults=True)
@@ -77,7 +77,7 @@ class Setup:
             narrow["groups"] = self.members(chosen.groups)
         if chosen.against is not None:
             narrow["against"] = [chosen.against, self.members([chosen.against])]
-        return {"narrow": narrow} if narrow else {}
+        return narrow or None
 
     def _order(self) -> dict[str, Any]:
         return {"order": self.protocol.order, "seed": self.protocol.split_seed}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +10,13 @@ from pathlib import Path
 from benchmark.config.setup import Precision
 from benchmark.errors import BenchError
 from benchmark.harness.core_board import Unit, UnitStatus, unit_request
-from benchmark.harness.graph import TAKE, Stage, unique_stages
+from benchmark.harness.graph import Stage, unique_stages
 from benchmark.harness.published_models import PublishedModels
+from benchmark.harness.work import TakenWork, TrainingWork
 from benchmark.records.record import Record
+from benchmark.records.stage_titles import StageTitle
 
 Level = tuple[str, ...]
-_SEED = re.compile(r" \(seed \d+\)$")
-_SIDE = "train side-information"
 _FITS = ("right", "other")  # precision
 _LAST = 5
 
@@ -71,13 +70,8 @@ def _of_what_is_missing(
 ) -> list[Stage]:  # fmt: skip
     if not status.todo:
         return []
-    from benchmark.harness.planner import make_plan  # loads torch
-
-    request = unit_request(status.unit, roots)
-    plan = make_plan(
-        request.setup, list(status.todo), [status.unit.seed], data_root=request.data_root,
-        precision=precision, published=published,
-    )  # fmt: skip
+    request = unit_request(status.unit, roots, precision)
+    plan = request.plan(list(status.todo), published=published)
     wanted = [r for r in plan.results if r.label in status.todo]
     return unique_stages(*(end for r in wanted for end in (r.bound, r.upper, r.evaluation)))
 
@@ -109,7 +103,7 @@ class Estimates:
                 continue
             fit = _FITS[r.environment.get("precision") != precision]
             for title, stage in r.run.stages.items():
-                for level in _levels(r.protocol, r.track, title):
+                for level in _levels(r.protocol, r.track, StageTitle.parse(title)):
                     found.setdefault((fit, *level), []).append(stage.seconds or 0.0)
         self._medians = {each: statistics.median(s[-_LAST:]) for each, s in found.items()}
 
@@ -121,27 +115,25 @@ class Estimates:
         times = length if isinstance(length, int) else 1
         total, rough = 0.0, False
         for stage in stages:
-            if stage.kind == TAKE:
+            if isinstance(stage.work, TakenWork):
                 continue
-            level = next(filter(self._medians.__contains__, _nearest(unit, stage.title)), None)
+            level = next(filter(self._medians.__contains__, _nearest(unit, stage.about)), None)
             if level is None:
                 return TimeEstimate(None, rough=True)
-            trained = stage.title.startswith(("train", "fit"))
-            total += self._medians[level] * (times if trained else 1)
+            total += self._medians[level] * (times if isinstance(stage.work, TrainingWork) else 1)
             rough = rough or not level[2]
         return TimeEstimate(total, rough)
 
 
-def _nearest(unit: Unit, title: str) -> list[Level]:
+def _nearest(unit: Unit, title: StageTitle) -> list[Level]:
     """Keys by which a stage's time is looked for, the best first."""
     levels = _levels(unit.protocol, unit.track, title)
     return [(fit, *each) for part in (levels[:3], levels[3:]) for fit in _FITS for each in part]
 
 
-def _levels(protocol: str, track: str, title: str) -> tuple[Level, ...]:
+def _levels(protocol: str, track: str, title: StageTitle) -> tuple[Level, ...]:
     """From the same setting to any stage of a kind: protocol, track, and what is done."""
-    work = _SEED.sub("", title)
-    kind = _SIDE if work.startswith(_SIDE) else work.partition(" ")[0] + " any"
+    work, kind = title.work, f"{title.verb} {'side-information' if title.side else 'any'}"
     return (
         (protocol, track, work), ("", track, work), ("", track, kind),
         ("", "", work), ("", "", kind),

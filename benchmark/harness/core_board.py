@@ -175,11 +175,11 @@ def unit_statuses(
         yield UnitStatus(unit, _states(unit, request, board, results, known=not needed), why)
 
 
-def unit_request(unit: Unit, roots: Mapping[str, Path]) -> Request:
+def unit_request(unit: Unit, roots: Mapping[str, Path], precision: Precision = "recipe") -> Request:
     """Request of a unit; its data need not be here."""
     return make_request(
-        unit.methods, unit.protocol, unit.track, data_root=roots.get(unit.track),
-        seeds=[unit.seed], without_data=True, settings=dict(unit.changes),
+        unit.methods, unit.protocol, unit.track, data_root=roots.get(unit.track), seeds=[unit.seed],
+        without_data=True, settings=dict(unit.changes), precision=precision,
     )  # fmt: skip
 
 

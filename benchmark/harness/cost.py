@@ -13,13 +13,14 @@ from benchmark.config import registry
 from benchmark.contract import TwoLists
 from benchmark.data.features import Block
 from benchmark.data.serialization import read_dataset
-from benchmark.harness.artifacts import FROZEN, n_generations
-from benchmark.harness.graph import TAKE, Result, Stage
+from benchmark.harness.graph import EvaluationStage, Result, Stage, StageOf
 from benchmark.harness.store import Store
+from benchmark.harness.work import EmbeddingWork, ModelWork, TakenWork
 from benchmark.models.frozen import StoredFeatures, find_features
 from benchmark.models.module import load_module
 from benchmark.records.record import Cost
 
+EmbeddingStage = StageOf[EmbeddingWork[Stage]]
 _FLOAT = 4  # bytes of a stored number
 
 
@@ -27,12 +28,14 @@ def cost(result: Result, metas: Mapping[str, Any], store: Store) -> Cost:
     """The cost of a result, from facts and times of each of its stages by the stage's name."""
     facts = [metas[s.name]["facts"] for s in result.updates]
     # Not the models of side-information, which are no part of the new one.
-    trained = [m["facts"] for m in metas.values() if m["kind"] in ("train", TAKE)]
+    trained = [
+        metas[s.name]["facts"] for s in result.stages if isinstance(s.work, ModelWork | TakenWork)
+    ]
     new_model = next((f for f in reversed(facts) if "parameters" in f), trained[-1])
     added = sum(f.get("added_parameters", 0) for f in facts)
     work = {} if result.evaluation is None else _work(result.evaluation, metas, store)
     evaluation = result.evaluation or result.bound
-    newest = evaluation.inputs[f"vectors{n_generations(evaluation.inputs) - 1}"]
+    newest = evaluation.work.vectors[-1]
     frozen = sum(f["backbone_parameters"] for f in _backbones(newest, metas, store))
     parameters = {"parameters": new_model["parameters"] + frozen, "added_parameters": added}
     return Cost(**parameters, **work, **_at_query_time(result))
@@ -45,18 +48,17 @@ def _at_query_time(result: Result) -> dict[str, int]:
     declared = {name: getattr(method, name) for name in usual}
     if declared["model_runs"] > 1:  # in a chain each model of it
         declared["model_runs"] = max(declared["model_runs"], len(result.updates) + 1)
-    tasks = () if result.evaluation is None else result.evaluation.params["tasks"]
+    tasks = () if result.evaluation is None else result.evaluation.work.tasks
     if declared["new_embeddings"] and "backfilling" in tasks:  # filled items have an index, too
         declared["indexes"] = max(declared["indexes"], 2)
     return {} if declared == usual else declared
 
 
-def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str, Any]:
+def _work(evaluation: EvaluationStage, metas: Mapping[str, Any], store: Store) -> dict[str, Any]:
     """Multiply-adds and bytes of one item."""
-    inputs = evaluation.inputs
-    n = n_generations(inputs)
-    embedded = [inputs[f"vectors{i}"] for i in range(n)]
-    updates = [store.path(inputs[f"update{i}"].name) for i in range(1, n) if f"update{i}" in inputs]
+    work = evaluation.work
+    embedded = work.vectors
+    updates = [store.path(update.name) for update in work.updates if update is not None]
     old, new = (metas[embedded[i].name]["facts"]["dim"] for i in (0, -1))
     sides = metas[evaluation.name]["facts"].get("side", {}).get("generations", {})
     side = next(iter(sides.values()), {"dim": 0, "bytes": 0})
@@ -65,22 +67,23 @@ def _work(evaluation: Stage, metas: Mapping[str, Any], store: Store) -> dict[str
     queries: tuple[Any, ...] = (torch.zeros(1, new),)
     convert = query = 0
     for folder in updates:
-        work, stored = _apply(folder / "convert.safetensors", *stored)
-        convert += work
+        products, stored = _apply(folder / "convert.safetensors", *stored)
+        convert += products
     for i, folder in reversed(list(enumerate(updates))):
         if (folder / "joint_view.safetensors").exists():
             dim = metas[embedded[i].name]["facts"]["dim"]
-            work, queries = _apply(folder / "joint_view.safetensors", *queries, torch.zeros(1, dim))
+            view = folder / "joint_view.safetensors"
+            products, queries = _apply(view, *queries, torch.zeros(1, dim))
         else:
-            work, queries = _apply(folder / "query_view.safetensors", *queries)
-        query += work
+            products, queries = _apply(folder / "query_view.safetensors", *queries)
+        query += products
     # Side-information that a conversion computes has numbers where the first may have bits.
     beside = side["bytes"] if stored[1] is first_side else _FLOAT * stored[1].shape[1]
     both = any(_keeps_both(folder / "merge.safetensors") for folder in updates)
     return {
         "multiply_adds": _embedding(embedded[-1], metas, store),
         # With text queries images have an encoder of their own.
-        "old_multiply_adds": _embedding(inputs.get("images0", embedded[0]), metas, store),
+        "old_multiply_adds": _embedding([*work.images, embedded[0]][0], metas, store),
         "convert_multiply_adds": convert,
         "query_multiply_adds": query,
         "bytes_before": float(_FLOAT * old + side["bytes"]),
@@ -105,30 +108,36 @@ def _apply(path: Path, *arrays: Any) -> tuple[int, tuple[Any, ...]]:
     return work, out if isinstance(out, tuple) else (out,)
 
 
-def _embedding(stage: Stage, metas: Mapping[str, Any], store: Store) -> int:
+def _embedding(stage: EmbeddingStage, metas: Mapping[str, Any], store: Store) -> int:
     """Multiply-adds of embedding an image as a stage does; of a frozen backbone, too."""
     blocks = _blocks(stage, metas)
     if blocks:
         shape: tuple[int, ...] = (sum(width for _, width in blocks), 1, 1)
     else:
-        shape = read_dataset(store.path(stage.inputs["data"].name)).train.images.shape[1:]
+        shape = read_dataset(store.path(stage.work.data.name)).train.images.shape[1:]
     frozen = sum(f["backbone_multiply_adds"] for f in _backbones(stage, metas, store))
     return _of_image(_model_file(stage, store), shape, blocks) + int(frozen)
 
 
-def _model_file(stage: Stage, store: Store) -> Path:
-    return store.path(stage.inputs["model"].name) / f"{stage.params['file']}.safetensors"
+def _model_file(stage: EmbeddingStage, store: Store) -> Path:
+    return store.path(stage.work.model.name) / f"{stage.work.file}.safetensors"
 
 
-def _blocks(stage: Stage, metas: Mapping[str, Any]) -> tuple[Block, ...]:
+def _features(stage: EmbeddingStage, metas: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [metas[view.name]["facts"] for views in stage.work.frozen for view in views]
+
+
+def _blocks(stage: EmbeddingStage, metas: Mapping[str, Any]) -> tuple[Block, ...]:
     """Features that a stage sees in place of images."""
-    facts = [metas[s.name]["facts"] for role, s in stage.inputs.items() if role.startswith(FROZEN)]
+    facts = _features(stage, metas)
     return tuple((f["key"], f["dim"]) for f in facts)
 
 
-def _backbones(stage: Stage, metas: Mapping[str, Any], store: Store) -> list[Mapping[str, Any]]:
+def _backbones(
+    stage: EmbeddingStage, metas: Mapping[str, Any], store: Store
+) -> list[Mapping[str, Any]]:
     """Facts of the frozen backbones that a stage's model stands on."""
-    facts = [metas[s.name]["facts"] for role, s in stage.inputs.items() if role.startswith(FROZEN)]
+    facts = _features(stage, metas)
     if not facts:
         return []
     parts = load_module(_model_file(stage, store)).modules()

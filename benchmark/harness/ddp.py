@@ -1,9 +1,13 @@
-"""One training on several devices: a process for each, as Fabric's ``ddp`` strategy expects."""
+"""One stage, in this process; a training on several devices in a process for each.
+
+That is what the ``ddp`` strategy of Lightning Fabric expects.
+"""
 
 import json
 import os
 import socket
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmark.config.files import write_whole
@@ -11,12 +15,28 @@ from benchmark.errors import BenchError, RefusedError
 from benchmark.harness.execution import Compute, Outcome, measured
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
+from benchmark.harness.work import TrainingWork
 
 _OUTCOME = "rank-0.json"
 _REFUSED = "refused.txt"
 
 
-def run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Outcome:
+def run_one(
+    stage: Stage, store: Store, compute: Compute, progress: Callable[[float], None]
+) -> None:
+    """Run one stage into the store, unless it is there already and whole."""
+    with store.writing(stage.name) as out:
+        if out is None:
+            return
+        if compute.devices > 1 and isinstance(stage.work, TrainingWork):
+            facts, used = _run_in_ranks(stage, store, out, compute)
+        else:
+            facts, used = measured(stage, store.root, out, compute, progress)
+        meta = {"title": stage.title, "kind": stage.kind, "facts": facts, "run": used}
+        store.publish(stage.name, meta)
+
+
+def _run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Outcome:
     """Run a training stage in ``compute.devices`` processes; rank 0 writes, and says what it used.
 
     Raises:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmark.harness.graph import TAKE, Stage
+from benchmark.harness.graph import Stage
 from benchmark.harness.timing import Timer, convolution
+from benchmark.harness.work import TakenWork, TrainingWork
 
 if TYPE_CHECKING:
     from benchmark.training.device import Device
@@ -73,7 +74,7 @@ def measured(
     from benchmark.training.device import Device, effective_precision, torch_device
 
     device = Device(compute.accelerator, compute.devices)
-    inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
+    work = stage.work.at(lambda of: root / "stages" / of.name)
     kind = torch_device(device).type
     timer = Timer(checkpoints or out, convolution if kind == "cpu" else None)
 
@@ -83,12 +84,12 @@ def measured(
         progress(share)
 
     with _resources(device, timer) as used:
-        context = Context(out, checkpoints or out, device, stage.local, on_progress, progress)
-        facts = run_stage(stage.kind, stage.params, inputs, context)
-    if stage.kind == TAKE:  # times are those of its training, wherever that was
-        return facts, {**stage.local["run"], "published": True}
-    if "recipe" in stage.params:
-        requested = stage.params["recipe"].get("precision", "32-true")
+        context = Context(out, checkpoints or out, device, on_progress, progress)
+        facts = run_stage(work, context)
+    if isinstance(work, TakenWork):  # times are those of its training, wherever that was
+        return facts, {**work.run, "published": True}
+    if isinstance(work, TrainingWork):
+        requested = work.recipe.get("precision", "32-true")
         used["precision"] = effective_precision(requested, kind)
     return facts, used
 

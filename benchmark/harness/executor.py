@@ -1,9 +1,13 @@
 """Carry out a plan: every stage at most once, in this process or on a Ray cluster."""
 
+import time
+from collections.abc import Collection, Sequence
+
 from benchmark.config.files import writable
+from benchmark.errors import RefusedError
+from benchmark.harness.ddp import run_one
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.graph import Plan, Stage
-from benchmark.harness.local import execute_locally
 from benchmark.harness.ray import execute_on_ray
 from benchmark.harness.store import Store
 
@@ -34,6 +38,33 @@ def execute(
     reporter.planned(missing, plan.setup.track.id)
     engine = execute_on_ray if compute.engine == "ray" else execute_locally
     return engine(missing, store, compute, reporter, bounds(plan))
+
+
+def execute_locally(
+    stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
+    bounds: Collection[str],
+) -> dict[str, str]:  # fmt: skip
+    """Run stages in their order.
+
+    Returns:
+        Stages that a method refused, with those that depend on them, and why; none of ``bounds``.
+    """
+    refused: dict[str, str] = {}
+    for number, stage in enumerate(stages, 1):
+        reasons = [refused[s.name] for s in stage.inputs.values() if s.name in refused]
+        if reasons:
+            refused[stage.name] = reasons[0]
+            continue
+        started = time.perf_counter()
+        progress = reporter.start(stage, number, len(stages))
+        try:
+            run_one(stage, store, compute, progress)
+        except RefusedError as error:
+            if stage.name in bounds:
+                raise
+            refused[stage.name] = str(error)
+        reporter.done(stage, time.perf_counter() - started)
+    return refused
 
 
 def _is_whole(stage: Stage, store: Store, reporter: Reporter) -> bool:

@@ -17,8 +17,8 @@ from benchmark.data.base import Dataset, Images, Ints
 from benchmark.data.features import Block, Features, StoredViews
 from benchmark.data.serialization import read_dataset
 from benchmark.data.texts import from_bytes
-from benchmark.harness.artifacts import FROZEN, Inputs
 from benchmark.harness.cost import multiply_adds
+from benchmark.harness.work import FeatureWork, WorkOnData
 from benchmark.models.backbones import to_unit
 from benchmark.models.embedder_runners import TextEmbedder
 from benchmark.training.augment import augment
@@ -28,7 +28,7 @@ ARRAY, ROWS, TRAIN = "features.npy", "rows.npz", "train"
 
 
 def compute_features(
-    spec: ModelSpec, dataset: Dataset, params: Mapping[str, Any], out: Path, device: torch.device,
+    spec: ModelSpec, dataset: Dataset, work: FeatureWork[Path], out: Path, device: torch.device,
     within: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Any]:  # fmt: skip
     """Write features ``[m, d]`` of the different images of a dataset, and the rows of each part.
@@ -36,8 +36,8 @@ def compute_features(
     Args:
         spec: The frozen model, its weights where they lie.
         dataset: Images of one size.
-        params: ``precision`` of the features; maybe the number of a ``view`` and its ``augment``,
-            by which the training images, and no others, are changed first.
+        work: Its precision, and the view, by which the training images, and no others, are
+            changed first.
         out: Folder to write into.
         device: Device of the backbone.
         within: Called with the share that is done.
@@ -46,9 +46,9 @@ def compute_features(
         Key and width of the features, and what an image costs.
     """
     parts = {TRAIN: dataset.train.images}
-    if "view" not in params:
+    if not work.view:
         parts |= {name: items.images for name, items in dataset.evaluations.items()}
-    backbone = (_Texts if spec.embedder else _Pictures)(spec, dataset, params, device)
+    backbone = (_Texts if spec.embedder else _Pictures)(spec, dataset, work, device)
     found, rows = list[np.ndarray](), {name: np.empty(0, np.int64) for name in parts}
     places: dict[bytes, int] = {}
     total, done = sum(images.shape[0] for images in parts.values()), 0
@@ -58,7 +58,7 @@ def compute_features(
         new = sorted(k for key, k in first.items() if key not in places)
         places |= {keys[k]: len(places) + i for i, k in enumerate(new)}
         if new:
-            found.append(backbone(pixels[new]).astype(params["precision"]))
+            found.append(backbone(pixels[new]).astype(work.precision))
         rows[name] = np.concatenate([rows[name], [places[key] for key in keys]])
         done += len(keys)
         within(done / total)
@@ -79,13 +79,13 @@ class _Pictures:
     batch = 32
 
     def __init__(
-        self, spec: ModelSpec, dataset: Dataset, params: Mapping[str, Any], device: torch.device
+        self, spec: ModelSpec, dataset: Dataset, work: FeatureWork[Path], device: torch.device
     ) -> None:  # fmt: skip
         _, self.channels, self.side, _ = dataset.train.images.shape
         self.network = frozen_backbone(spec, self.channels, self.side).to(device)
-        self.device, self.view = device, params.get("view", 0)
+        self.device, self.view = device, work.view
         self.rng = generator(0, "stored view", self.view)
-        self.changes = build(Augment, params.get("augment", {}), "stage: augment")
+        self.changes = build(Augment, work.augment or {}, "stage: augment")
 
     @torch.inference_mode()
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
@@ -133,20 +133,14 @@ def _batches(parts: Mapping[str, Images], size: int) -> Iterator[tuple[str, np.n
             yield name, np.asarray(images[rows.numpy()])
 
 
-def seen_dataset(inputs: Inputs) -> Dataset:
+def seen_dataset(work: WorkOnData[Path]) -> Dataset:
     """The dataset of a stage; where backbones are frozen, their features in place of its images."""
-    dataset = read_dataset(inputs["data"])
-    backbones: dict[str, list[Path]] = {}
-    # Views are few, their roles in order of their numbers.
-    for role in sorted(inputs, key=lambda name: (len(name), name)):
-        if role.startswith(FROZEN):
-            backbones.setdefault(role.partition(".")[0], []).append(inputs[role])
-    if not backbones:
+    dataset, frozen = read_dataset(work.data), work.frozen
+    if not frozen:
         return dataset
-    views = [backbones[name] for name in sorted(backbones)]
-    train = Features.of([_read(folders, TRAIN) for folders in views])
+    train = Features.of([_read(folders, TRAIN) for folders in frozen])
     evaluations = {
-        name: replace(items, images=Features.of([_read(folders[:1], name) for folders in views]))
+        name: replace(items, images=Features.of([_read(folders[:1], name) for folders in frozen]))
         for name, items in dataset.evaluations.items()
     }
     return replace(dataset, train=replace(dataset.train, images=train), evaluations=evaluations)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from benchmark.config import registry
 from benchmark.config.data_roots import Root, root_of
@@ -13,14 +13,14 @@ from benchmark.config.files import digest
 from benchmark.config.reading import Model
 from benchmark.config.recipes import ModelSpec
 from benchmark.config.setup import Setup
+from benchmark.harness.work import EvaluationWork, StageWork, TakenWork, UpdateWork
+from benchmark.records.stage_titles import StageTitle
 
 TRAINING = 5
 """Raised by whoever changes what a training, an embedding or a conversion gives: anything but an
 adapter's own file, which names its stages itself. Records keep it."""
 SCORING = 4
 """Raised by whoever changes what an evaluation gives."""
-TAKE = "take"
-"""Kind of the stages that take a published model instead of training it."""
 _OF_MAPS = ("transform_steps", "transform_batch")
 """Settings of a recipe that nothing but a map's training reads."""
 # Fields of protocols and tracks that are for readers and move no score.
@@ -30,37 +30,54 @@ _WORDS = (
 )  # fmt: skip
 
 
+Work_co = TypeVar("Work_co", bound=StageWork[Any], covariant=True)
+
+
 @dataclass(frozen=True)
-class Stage:
-    """One step of a plan: a plain function of its parameters and the outputs of its inputs.
+class StageOf(Generic[Work_co]):
+    """One step of a plan: a plain function of its work, whose inputs are other stages."""
 
-    ``params`` are JSON-able and determine the output, with the inputs; ``local`` values, such as
-    where the data lies, do not change it.
-    """
-
-    kind: str  # a function of benchmark.harness.stages
-    title: str  # for people, while it runs
-    params: Mapping[str, Any]
-    inputs: Mapping[str, Stage] = field(default_factory=dict)  # by role
-    local: Mapping[str, Any] = field(default_factory=dict)
+    about: StageTitle
+    work: Work_co
 
     @cached_property
     def name(self) -> str:
         """``kind-hash``: equal for equal work."""
         inputs = {role: stage.name for role, stage in self.inputs.items()}
-        version = SCORING if self.kind == "evaluate" else TRAINING
-        return f"{self.kind}-{digest([self.kind, version, self.params, inputs])}"
+        version = SCORING if isinstance(self.work, EvaluationWork) else TRAINING
+        return f"{self.kind}-{digest([self.kind, version, self.work.params(), inputs])}"
+
+    @property
+    def kind(self) -> str:
+        """The kind of its work."""
+        return self.work.kind
+
+    @property
+    def title(self) -> str:
+        """For people, while it runs; records name it so."""
+        return str(self.about)
 
     @property
     def words(self) -> str:
         """The title, and whether a published model stands in for what it says."""
-        return f"{self.title}, published" if self.kind == TAKE else self.title
+        return f"{self.title}, published" if isinstance(self.work, TakenWork) else self.title
+
+    @cached_property
+    def inputs(self) -> dict[str, Stage]:
+        """Stages that it needs, by role."""
+        return self.work.inputs()
 
     def walk(self) -> Iterator[Stage]:
         """This stage after everything it needs; a stage may come more than once."""
         for stage in self.inputs.values():
             yield from stage.walk()
         yield self
+
+
+Stage = StageOf[Any]
+"""A stage of any kind of work."""
+EvaluationStage = StageOf[EvaluationWork[Stage]]
+UpdateStage = StageOf[UpdateWork[Stage]]
 
 
 @dataclass(frozen=True)
@@ -72,11 +89,11 @@ class Result:
     first_seed: int  # of the first generation
     key: str  # hash of everything that determines the record
     config: Mapping[str, Any]  # the method's parameters
-    evaluation: Stage | None  # None where the method is not applicable
-    bound: Stage  # the independent model's evaluation
-    upper: Stage | None = None  # evaluation of the model trained on all data, if it is needed
+    evaluation: EvaluationStage | None  # None where the method is not applicable
+    bound: EvaluationStage  # the independent model's evaluation
+    upper: EvaluationStage | None = None  # of the model trained on all data, if it is needed
     reason: str | None = None  # why the method is not applicable
-    updates: tuple[Stage, ...] = ()  # the method's own
+    updates: tuple[UpdateStage, ...] = ()  # the method's own
 
     @property
     def stages(self) -> list[Stage]:

@@ -2,24 +2,42 @@
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
 from typing import Any
 
 from benchmark.config import registry
 from benchmark.config.data_roots import Root, root_of
 from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.generations import shared_classes
-from benchmark.config.recipes import Recipe
+from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.config.seeds import derive
 from benchmark.config.setup import Precision, Setup
-from benchmark.config.tracks import Track
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
-from benchmark.harness.artifacts import FROZEN
-from benchmark.harness.frozen_stages import frozen_inputs, place_of
-from benchmark.harness.graph import Plan, Result, Stage, data_source, plain, plain_model, record_key
+from benchmark.harness.data_stages import data_stage, frozen_views, other_domain, place_of
+from benchmark.harness.graph import (
+    EvaluationStage,
+    Plan,
+    Result,
+    Stage,
+    UpdateStage,
+    data_source,
+    plain,
+    plain_model,
+    record_key,
+)
 from benchmark.harness.published_models import PublishedModels
-from benchmark.records.old_model import MODEL, TEXT_MODELS
+from benchmark.harness.work import (
+    Demand,
+    EmbeddingWork,
+    EvaluationWork,
+    FirstWork,
+    ModelWork,
+    PlainValues,
+    SideWork,
+    UpdateWork,
+)
+from benchmark.records.slim import DRAWN_SEED
+from benchmark.records.stage_titles import MODEL, TEXT_MODELS, StageTitle
 from benchmark.training.side_kinds import SIDES
 
 _NOT_EMBEDDING = (
@@ -28,7 +46,6 @@ _NOT_EMBEDDING = (
 _EVERYTHING = {"classes": (0.0, 1.0), "images": (0.0, 1.0), "order": "dataset", "seed": 0}
 Chain = list[tuple[int, Stage]]
 """Generations and their models, oldest first."""
-Inputs = dict[str, Stage]
 
 
 def make_plan(
@@ -52,10 +69,9 @@ def make_plan(
     for label in setup.methods:
         registry.method(label, setup.params(label))
     source, track = data_source(setup, data_root), setup.track
-    params = {"dataset": track.dataset, "options": dict(track.data), "source": source}
     dataset = registry.check_options(track.dataset, track.data, f"track {track.id}: data")
-    local = {"data_root": _plain_root(root_of(dataset, track.dataset, data_root))}
-    data = Stage("data", f"dataset {track.dataset}", params, local=local)
+    root = root_of(dataset, track.dataset, data_root)
+    data = data_stage(track.dataset, track.data, source, root)
     results = []
     for seed in seeds:
         at = setup.at_precision(precision)
@@ -87,7 +103,7 @@ class _Layout:
         """The stages of one method, or the reason why it has none."""
         method = registry.method(label, self.setup.params(label))
         upper = self._upper_bound() if self.setup.protocol.upper == "all" else None
-        reason, evaluation, updates = self._refusal(method), None, list[Stage]()
+        reason, evaluation, updates = self._refusal(method), None, list[UpdateStage]()
         if reason is None and label == "independent":
             evaluation = self.bound
         elif reason is None:
@@ -123,79 +139,77 @@ class _Layout:
             reasons.append(method.refuses(Step(old, new, shared, self.setup.track.distance)))
         return next((reason for reason in reasons if reason is not None), None)
 
-    def _where(self, i: int | None = None) -> dict[str, str]:
+    def _where(self, i: int | None = None) -> str:
         """Place that an error about a generation's data, or about the evaluation, names first."""
         place = "evaluation" if i is None else f"generations[{i}] '{self.names[i]}'"
-        return {"where": f"{self.setup.protocol.family}.yaml: {place}"}
+        return f"{self.setup.protocol.family}.yaml: {place}"
 
-    def _ahead(self) -> list[dict[str, Any]]:
+    def _ahead(self) -> list[Demand]:
         """Demands of all generations on the data, to be checked before one is trained."""
-        splits = [self._where(i) | {"split": self.setup.split(i)} for i in range(self.n)]
-        return [*splits, self._where() | {"part": self.setup.part} | self.setup.narrowing()]
+        setup = self.setup
+        splits = [Demand(self._where(i), setup.split(i)) for i in range(self.n)]
+        return [*splits, Demand(self._where(), None, setup.part, setup.narrowing())]
 
-    def _training(
-        self, kind: str, title: str, i: int, inputs: Mapping[str, Stage], local: Mapping[str, Any],
-        purpose: tuple[str, ...] = ("generation",), **params: Any,
-    ) -> Stage:  # fmt: skip
-        """A stage that trains a model of generation ``i``; ``params`` add to the usual ones."""
-        seed = self.first_seed if i == 0 else self.seed
-        spec = self.setup.models[i]
-        if kind == "side":  # learned without labels, from random numbers
-            spec = spec.model_copy(update={"weights": None, "weights_sha256": ""})
-        if not spec.frozen:
-            local = {**local, **place_of(spec)}
-        usual = {
+    def _seed(self, i: int) -> int:
+        return self.first_seed if i == 0 else self.seed
+
+    def _training(self, i: int, spec: ModelSpec, *purpose: str) -> dict[str, Any]:
+        """Parameters of every training of a model of generation ``i``."""
+        return {
+            "data": self.data, "frozen": frozen_views(self.setup, self.data, i + 1),
             "spec": {k: v for k, v in plain_model(spec).items() if k != "recipe"},
             "recipe": _embedding_recipe(self.setup.recipe(i)),
-            "splits": [self.setup.split(i)],
-            "seed": derive(seed, *purpose, i),
-        }
-        inputs = {"data": self.data, **frozen_inputs(self.setup, self.data, range(i + 1)), **inputs}
-        return Stage(kind, f"{title} (seed {seed})", usual | params, inputs, local)
+            "splits": [self.setup.split(i)], "seed": derive(self._seed(i), *purpose, i),
+            "weights": None if spec.frozen else place_of(spec),
+        }  # fmt: skip
 
-    def train(self, i: int, what: str = "", **params: Any) -> Stage:
+    def train(self, i: int, what: str = "", **changed: Any) -> Stage:
         """Generation ``i`` trained alone, or its published model."""
         kind = MODEL
         if self.generations[i].queries == "texts":
-            kind, params = TEXT_MODELS, params | {"texts": True}
+            kind, changed = TEXT_MODELS, changed | {"texts": True}
         what = what or ("independent " if i else "") + self.names[i]
-        local = self._where(i) | {"ahead": self._ahead()}
-        training = self._training("train", f"train {what} {kind}", i, {}, local, **params)
+        usual = self._training(i, self.setup.models[i], "generation")
+        usual |= {"where": self._where(i), "ahead": self._ahead()}
+        work = ModelWork[Stage](**usual | changed)
+        training = Stage(StageTitle("train", f"{what} {kind}", self._seed(i)), work)
         if self.published is None or self.setup.models[i].frozen:
             return training
         return self.published.instead_of(training)
 
     def embed(
-        self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model",
-        **params: Any,
+        self, model: Stage, part: str | dict[str, Any], what: str, file: str = "model", *,
+        views: PlainValues | None = None, mirrored: bool = False,
     ) -> Stage:  # fmt: skip
         """Embeddings of the test items, or of a generation's training images."""
         of = part if isinstance(part, str) else "training"
-        seen = {role: it for role, it in model.inputs.items() if role.startswith(FROZEN)}
-        if "views" not in params:
-            seen = {role: stage for role, stage in seen.items() if role.endswith(".0")}
-        return Stage(
-            "embed", f"embed {of} images: {what}", {"part": part, "file": file, **params},
-            {"data": self.data, "model": model, **seen},
+        frozen = model.work.frozen
+        if views is None:
+            frozen = tuple(backbone[:1] for backbone in frozen)
+        work = EmbeddingWork[Stage](
+            data=self.data, frozen=frozen, model=model, part=part, file=file, views=views,
+            mirrored=mirrored,
         )  # fmt: skip
+        return Stage(StageTitle("embed", f"{of} images: {what}"), work)
 
-    def _views(self, i: int, method: MethodDeclaration) -> dict[str, Any]:
-        """Parameters of the embeddings that a map to generation ``i`` is fitted on.
+    def _views(self, i: int, method: MethodDeclaration) -> PlainValues | None:
+        """Views of the embeddings that a map to generation ``i`` is fitted on.
 
         Seed and augmentation are the same for all models, and so are the pictures.
         """
         recipe = self.setup.track.recipe
         if method.own_model or recipe.transform_views in (1, "epoch"):
-            return {}
+            return None
         seed = derive(self.seed, "views", i)
-        changes = plain(recipe.augment)
-        return {"views": {"count": recipe.transform_views, "augment": changes, "seed": seed}}
+        return {"count": recipe.transform_views, "augment": plain(recipe.augment), "seed": seed}
 
     def side(self, kind: str, i: int = 0) -> Stage:
         """The side-information model of generation ``i``, trained with it (FCT 3.4, 4.4)."""
         side, split = SIDES[kind], self.setup.split
-        params: dict[str, Any] = {"module": side.module, "options": dict(side.options)}
-        inputs = {}
+        # Learned without labels, from random numbers.
+        spec = self.setup.models[i].model_copy(update={"weights": None, "weights_sha256": ""})
+        params = self._training(i, spec, "side", kind)
+        params |= {"module": side.module, "options": dict(side.options)}
         if side.epochs == "side":
             epochs = self.setup.track.recipe.side_epochs
             recipe = self.setup.recipe(i)
@@ -205,21 +219,27 @@ class _Layout:
             params["splits"] = [split(i), split(i + 1)]
         elif side.data == "other":
             params["splits"] = [_EVERYTHING]
-            inputs["other"] = _other_domain(self.setup.track, self.data_root)
-        title = f"train side-information {kind} of {self.names[i]}"
-        return self._training("side", title, i, inputs, {}, ("side", kind), **params)
+            params["other"] = other_domain(self.setup.track, self.data_root)
+        work = SideWork[Stage](**params)
+        title = StageTitle("train", f"{kind} of {self.names[i]}", self._seed(i), side=True)
+        return Stage(title, work)
 
-    def _chain(self, label: str, method: MethodDeclaration) -> tuple[list[Stage], list[Stage]]:
+    def _chain(
+        self, label: str, method: MethodDeclaration
+    ) -> tuple[list[Stage], list[UpdateStage]]:
         """Models of the chain under a method, oldest first, and its update stages."""
-        own_first = method.own_first
-        first = self._method_stage("first", label, method, 0, {}) if own_first else self.train(0)
-        chain, updates = [first], []
+        first = (
+            self._method_stage(FirstWork, label, method, 0) if method.own_first else self.train(0)
+        )
+        chain, updates = [first], list[UpdateStage]()
         for i in range(1, self.n):
             updates.append(self._update(label, method, list(enumerate(chain)), i))
             chain.append(updates[-1] if method.own_model else self.train(i))
         return chain, updates
 
-    def _direct(self, label: str, method: MethodDeclaration, chain: list[Stage]) -> Inputs:
+    def _direct(
+        self, label: str, method: MethodDeclaration, chain: list[Stage]
+    ) -> dict[tuple[int, int], Stage]:
         """Conversions that leave out the generations between (FCT 4.4, scenario ii).
 
         A model that is trained compatible was so with the generation before it, and one that
@@ -229,34 +249,36 @@ class _Layout:
         if not self.setup.protocol.direct or method.own_model or not maps:
             return {}
         return {
-            f"direct{j}-{i}": self._update(label, method, [(j, chain[j])], i)
+            (j, i): self._update(label, method, [(j, chain[j])], i)
             for i in range(2, self.n)
             for j in range(i - 1)
         }
 
-    def _update(self, label: str, method: MethodDeclaration, chain: Chain, i: int) -> Stage:
+    def _update(self, label: str, method: MethodDeclaration, chain: Chain, i: int) -> UpdateStage:
         """The update to generation ``i`` of a gallery of the last of a chain."""
         training, last = self.setup.split(i), chain[-1][0]
-        inputs: Inputs = {}
 
-        def embed(role: str, model: Stage, j: int, short: str) -> None:
-            views = self._views(i, method)
-            inputs[role] = self.embed(model, training, self._seen(j, i, short), **views)
+        def embed(model: Stage, j: int, short: str) -> Stage:
+            seen = self._seen(j, i, short)
+            return self.embed(model, training, seen, views=self._views(i, method))
 
-        for place, (j, model) in enumerate(chain):
-            inputs[f"model{place}"] = model
-            embed(f"features{place}", model, j, label if method.own_model and j else "")
+        inputs: dict[str, Any] = {
+            "models": tuple(model for _, model in chain),
+            "features": tuple(
+                embed(model, j, label if method.own_model and j else "") for j, model in chain
+            ),
+        }
         if "independent" in method.needs:
             inputs["independent"] = model = self.train(i)
-            embed("independent_features", model, i, "independent")
+            inputs["independent_features"] = embed(model, i, "independent")
         kind = side_kind(method)
         if kind is not None:
             # Nothing follows the last generation, nor a conversion that leaves some out.
             follows = i < self.n - 1 and last == i - 1
             for role, j in (("side", last), ("new_side", i))[: 1 + follows]:
                 inputs[f"{role}_model"] = model = self.side(kind, j)
-                embed(role, model, j, kind)
-        return self._method_stage("update", label, method, i, inputs, last)
+                inputs[role] = embed(model, j, kind)
+        return self._method_stage(UpdateWork, label, method, i, last, **inputs)
 
     def _seen(self, j: int, i: int, short: str = "") -> str:
         """Words for the embeddings by generation ``j`` of the training images of ``i``."""
@@ -264,91 +286,68 @@ class _Layout:
         return seen if self.n > 2 else short or self.names[j]
 
     def _method_stage(
-        self, kind: str, label: str, method: MethodDeclaration, i: int, inputs: Inputs, old: int = 0
-    ) -> Stage:
+        self, kind: type[UpdateWork[Stage]], label: str, method: MethodDeclaration, i: int,
+        old: int = 0, **inputs: Any,
+    ) -> UpdateStage:  # fmt: skip
         # A title of its own for each: records name times, curves and checkpoints by it.
         names, track = self.names, self.setup.track
         step = f" {names[0]}" if i == 0 else f" {names[old]}-{names[i]}" if self.n > 2 else ""
-        # A model's own recipe is for its training; maps are fitted alike for all.
-        recipe: dict[str, Any] = {} if method.own_model else {"recipe": _map_recipe(track.recipe)}
-        old_head = self.setup.protocol.old_head if method.reads_old_head else "discarded"
-        return self._training(
-            kind, f"{'train' if method.own_model else 'fit'} {label}{step}", i, inputs,
-            self._where(i), method=label, config=dataclasses.asdict(method),
-            source=registry.method_file(label).fingerprint, old_head=old_head,
-            distance=track.distance, **recipe,
+        usual = self._training(i, self.setup.models[i], "generation")
+        if not method.own_model:  # a model's own recipe is for its training; maps are fitted alike
+            usual["recipe"] = _map_recipe(track.recipe)
+        work = kind(
+            **usual, where=self._where(i), method=label, config=dataclasses.asdict(method),
+            source=registry.method_file(label).fingerprint, distance=track.distance,
+            old_head=self.setup.protocol.old_head if method.reads_old_head else "discarded",
+            **inputs,
         )  # fmt: skip
+        verb = "train" if method.own_model else "fit"
+        return Stage(StageTitle(verb, f"{label}{step}", self._seed(i)), work)
 
     def _evaluate(
-        self, label: str, method: MethodDeclaration, chain: list[Stage], updates: list[Stage]
-    ) -> Stage:
+        self, label: str, method: MethodDeclaration, chain: list[Stage], updates: list[UpdateStage]
+    ) -> EvaluationStage:
         """The scores of a chain; for a bound, without updates, no gallery is backfilled."""
         protocol, track, part = self.setup.protocol, self.setup.track, self.setup.part
-        inputs = {"data": self.data}
-        how: dict[str, Any] = {"mirrored": True} if track.mirrored else {}
-        for i, model in enumerate(chain):
-            inputs[f"vectors{i}"] = self.embed(model, part, f"{label}, {self.names[i]}", **how)
+        tasks = [task for task in protocol.tasks if updates or task != "backfilling"]
+        kind, params = side_kind(method), dict[str, Any]()
         if self.generations[0].queries == "texts":
             what = f"{self.names[0]}, images"
-            inputs["images0"] = self.embed(chain[0], part, what, "images", **how)
-        inputs |= {f"update{i}": update for i, update in enumerate(updates, 1)}
-        if updates:
-            inputs |= self._direct(label, method, chain)
-        tasks = [task for task in protocol.tasks if updates or task != "backfilling"]
-        params: dict[str, Any] = {
-            "part": part, "generations": self.names, "distance": track.distance, "far": track.far,
-            "fpir": track.fpir, "tasks": tasks,
-        }  # fmt: skip
-        kind = side_kind(method)
+            images = self.embed(chain[0], part, what, "images", mirrored=track.mirrored)
+            params["images"] = (images,)
         if kind is not None:
-            for i in range(self.n - 1):
-                what = kind if self.n == 2 else f"{kind}, {self.names[i]}"
-                inputs[f"side{i}"] = self.embed(self.side(kind, i), part, what)
             params["side"] = {"kind": kind, "bits": SIDES[kind].bits}
         if "backfilling" in tasks:  # its orders, and the models whose classifiers they use
             params |= {"orders": protocol.orders, "seed": derive(self.seed, "backfilling")}
-            inputs["head_new"] = chain[-1]
+            params["head_new"] = chain[-1]
             if protocol.old_head == "kept":
-                inputs["head_old"] = chain[-2]
-        return Stage(
-            "evaluate", f"evaluate {label} (seed {self.seed})", params | self.setup.narrowing(),
-            inputs, self._where(),
+                params["head_old"] = chain[-2]
+        work = EvaluationWork[Stage](
+            part=part, generations=self.names, distance=track.distance, far=track.far,
+            fpir=track.fpir, tasks=tasks, narrow=self.setup.narrowing(), where=self._where(),
+            drawn=self.seed == DRAWN_SEED, data=self.data,
+            vectors=tuple(
+                self.embed(model, part, f"{label}, {self.names[i]}", mirrored=track.mirrored)
+                for i, model in enumerate(chain)
+            ),
+            updates=(None, *updates) if updates else (None,) * len(chain),
+            direct=self._direct(label, method, chain) if updates else {},
+            sides=tuple(self._stored_side(kind, i) for i in range(len(chain))), **params,
         )  # fmt: skip
+        return Stage(StageTitle("evaluate", label, self.seed), work)
 
-    def _upper_bound(self) -> Stage:
+    def _stored_side(self, kind: str | None, i: int) -> Stage | None:
+        """Side-information that galleries of generation ``i`` keep; none of the last one."""
+        if kind is None or i == self.n - 1:
+            return None
+        what = kind if self.n == 2 else f"{kind}, {self.names[i]}"
+        return self.embed(self.side(kind, i), self.setup.part, what)
+
+    def _upper_bound(self) -> EvaluationStage:
         splits = [self.setup.split(i) for i in range(self.n)]
         model = self.train(self.n - 1, "upper bound on all data,", splits=splits)
         method = registry.method("independent")
         return self._evaluate("independent", method, [self.train(0), model], [])
-
-
-def _other_domain(track: Track, root: Root) -> Stage:
-    """The dataset of another domain: a built-in one, or one with a folder of its own."""
-    options = dict(track.other_domain)
-    name = options.pop("dataset", None)
-    if name is None:
-        raise BenchError("track: other_domain: missing key 'dataset'")
-    dataset = registry.check_options(str(name), options, "track: other_domain")
-    place = None
-    if dataset.needs_root and root is not None:
-        place = root.get(str(name)) if isinstance(root, Mapping) else None
-        if place is None:
-            raise BenchError(
-                f"side-information from another domain: expected --data-root "
-                f"{track.dataset}=DIR,{name}=DIR, got no folder of {name}"
-            )
-    known = place is not None or not dataset.needs_root
-    source = dataset.source(place) if known else {"declared": True}
-    params = {"dataset": name, "options": options, "source": source}
-    title = f"dataset {name}, another domain"
-    return Stage("data", title, params, local={"data_root": _plain_root(place)})
-
-
-def _plain_root(root: Root) -> Any:
-    """Folders as a stage passes them on, in JSON."""
-    if isinstance(root, Mapping):
-        return {name: str(path) for name, path in root.items()}
-    return None if root is None else str(root)
 
 
 def side_kind(method: MethodDeclaration) -> str | None:

@@ -19,7 +19,8 @@ from benchmark.config.files import file_size, read_sealed, sha256_of
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
 from benchmark.harness.artifacts import MODEL
-from benchmark.harness.graph import TAKE, Stage
+from benchmark.harness.graph import Stage
+from benchmark.harness.work import TakenWork
 from benchmark.records.evidence import evidence_file
 from benchmark.records.record import KeptCurve, NotNegative, StageRun
 
@@ -101,13 +102,13 @@ class PublishedModels:
         if model is None or not self._can_be_had(model):
             return training
         files = {name: file.model_dump() for name, file in model.files.items()}
-        local = {
-            "folder": str(self.folder.absolute()), "address": self.index.address,
-            "run": model.run.model_dump(exclude_none=True),
-        }  # fmt: skip
-        facts = model.facts.model_dump(mode="json", exclude_none=True)
-        params = {"files": files, "facts": facts}
-        return replace(training, kind=TAKE, params=params, local=local)
+        work = TakenWork[Stage](
+            data=training.work.data, frozen=training.work.frozen, files=files,
+            facts=model.facts.model_dump(mode="json", exclude_none=True),
+            folder=str(self.folder.absolute()), address=self.index.address,
+            run=model.run.model_dump(exclude_none=True),
+        )  # fmt: skip
+        return Stage(training.about, work)
 
     def only(self, checkpoints: Mapping[str, str]) -> Self:
         """Those of some titles and hashes alone.

@@ -25,6 +25,7 @@ from benchmark.harness.published_models import (
     read_published,
 )
 from benchmark.harness.store import Store
+from benchmark.harness.work import ModelWork
 from benchmark.records.files import read_record
 from benchmark.records.record import Record, StageRun, record_path
 
@@ -122,23 +123,18 @@ def _wanted(
 def _of_unit(
     unit: Unit, board: CoreBoard, results: Path, roots: Mapping[str, Path]
 ) -> Iterator[tuple[str, Wanted]]:
-    from benchmark.harness.planner import make_plan
-
-    request = unit_request(unit, roots)
+    request = unit_request(unit, roots, board.precision)
     if request.setup.track.needs_root and request.data_root is None:
         raise BenchError(f"models: track {unit.track}: needs --data-root {unit.track}=DIR")
     path = record_path(request.folder(results), unit.protocol, unit.track, "independent", unit.seed)
     record = read_record(path)
-    (result, *_) = make_plan(
-        request.setup, ["independent"], [unit.seed], data_root=request.data_root,
-        precision=board.precision,
-    ).results  # fmt: skip
+    (result,) = request.plan(["independent"]).results
     if result.key != record.key:
         raise BenchError(f"{path}: of other work than this code does; run it again first")
-    first = result.bound.inputs["vectors0"].inputs["model"].name
+    first = result.bound.work.vectors[0].work.model.name
     words = f"{unit.title} on {unit.track}, seed {unit.seed}"
     for stage in result.stages:
-        if stage.kind == "train":
+        if isinstance(stage.work, ModelWork):
             yield stage.name, _want(record, words, stage.title, first=stage.name == first)
 
 
@@ -152,7 +148,7 @@ def _kept(stores: Iterable[Path], hashes: set[str], say: Say) -> Kept:
     kept: Kept = {}
     for store in map(Store, stores):
         for entry in store.entries():
-            if not entry.finished or not entry.name.startswith("train-"):
+            if not entry.finished or entry.kind != ModelWork.kind:
                 continue
             where = f"{store.path(entry.name)}"
             damage = store.damage(entry.name)

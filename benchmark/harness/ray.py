@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.errors import BenchError, RefusedError
+from benchmark.harness.ddp import run_one
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.graph import Stage
-from benchmark.harness.local import run_one
 from benchmark.harness.store import Store
 
 if TYPE_CHECKING:

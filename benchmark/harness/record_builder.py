@@ -21,8 +21,9 @@ from benchmark.config.tracks import TrackRules
 from benchmark.errors import printable
 from benchmark.harness.artifacts import BACKFILLING, CASES, DETAILS
 from benchmark.harness.cost import cost
-from benchmark.harness.graph import TAKE, TRAINING, Result, Stage
+from benchmark.harness.graph import TRAINING, EvaluationStage, Result, Stage
 from benchmark.harness.store import Store
+from benchmark.harness.work import TakenWork, TrainingWork
 from benchmark.records.divergence import divergence
 from benchmark.records.provenance import code_version, hardware, packages
 from benchmark.records.record import SCHEMA, Record
@@ -45,6 +46,7 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
     bounds = _bounds(result, store, names)
     upper = f"upper-{setup.protocol.upper}" if setup.protocol.upper == "all" else "upper"
     metas = {s.name: store.meta(s.name) for s in result.stages}
+    trained = [s for s in result.stages if isinstance(s.work, TrainingWork | TakenWork)]
     facts = {} if evaluation is None else metas[evaluation.name]["facts"]
     # Not every machine has the precision of training that a recipe sets.
     precisions = {m["run"]["precision"] for m in metas.values() if "precision" in m["run"]}
@@ -66,15 +68,13 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
                 name: shortened(curve)
                 for name, curve in metas[s.name]["facts"].get("curves", {}).items()
             }
-            for s in result.stages
-            if s.kind in ("train", TAKE, "update", "side", "first")
+            for s in trained
         },
         "cost": cost(result, metas, store),
         "diverged": {
-            meta["title"]: reason
-            for meta in metas.values()
-            if meta["kind"] in ("train", TAKE, "update", "side", "first")
-            and (reason := divergence(meta["facts"]))
+            metas[s.name]["title"]: reason
+            for s in trained
+            if (reason := divergence(metas[s.name]["facts"]))
         },
         "checkpoints": {
             meta["title"]: meta["facts"]["checkpoint"]
@@ -118,7 +118,7 @@ def shortened(curve: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _output(store: Store, evaluation: Stage, name: str) -> Any:
+def _output(store: Store, evaluation: EvaluationStage, name: str) -> Any:
     """A JSON file of an evaluation; ``None`` where it is not written."""
     path = store.path(evaluation.name) / name
     return json.loads(path.read_text()) if path.exists() else None
@@ -133,8 +133,7 @@ def _dataset(setup: Setup, result: Result, metas: Metas) -> dict[str, Any]:
     """The dataset, and training images and classes of each generation as independent models."""
     generations = {}
     for i, generation in enumerate(setup.protocol.generations):
-        model = result.bound.inputs[f"vectors{i}"].inputs["model"]
-        facts = metas[model.name]["facts"]
+        facts = metas[_bound_model(result, i).name]["facts"]
         generations[generation.name] = {"images": facts["n_images"], "classes": facts["n_classes"]}
     data = next(m["facts"] for m in metas.values() if m["kind"] == "data")
     origin = registry.check_options(setup.track.dataset, setup.track.data, "track").origin
@@ -142,13 +141,18 @@ def _dataset(setup: Setup, result: Result, metas: Metas) -> dict[str, Any]:
     return {"name": setup.track.dataset, **data, **licence, "generations": generations}
 
 
+def _bound_model(result: Result, i: int) -> Stage:
+    """The stage of generation ``i`` of the independent models."""
+    model: Stage = result.bound.work.vectors[i].work.model
+    return model
+
+
 def _models(setup: Setup, result: Result, metas: Metas) -> list[ModelSpec]:
     """Each generation's model, with the hash of the weights that it started from."""
     models = list(setup.models)
     for i, model in enumerate(setup.models):
         if model.weights is not None:
-            stage = result.bound.inputs[f"vectors{i}"].inputs["model"]
-            found = metas[stage.name]["facts"]["weights_sha256"]
+            found = metas[_bound_model(result, i).name]["facts"]["weights_sha256"]
             used = {"weights": Path(model.weights).name, "weights_sha256": found}
             models[i] = model.model_copy(update=used)
     return models
@@ -188,15 +192,13 @@ def _training_cost(result: Result, metas: Metas) -> float | None:
     if not result.updates:
         return 1.0 if result.evaluation is not None else None
     updates = [metas[stage.name]["run"] for stage in result.updates]
-    independent = [
-        metas[result.bound.inputs[f"vectors{i}"].inputs["model"].name]["run"]
-        for i in range(1, len(result.updates) + 1)
-    ]
+    n = len(result.updates)
+    independent = [metas[_bound_model(result, i).name]["run"] for i in range(1, n + 1)]
     times = _times(updates + independent)
-    if times is None or not sum(times[len(updates) :]):
+    if times is None or not sum(times[n:]):
         return None
-    charged = any("independent" in stage.inputs for stage in result.updates)
-    return float(sum(times[: len(updates)]) / sum(times[len(updates) :]) + charged)
+    charged = any(stage.work.independent is not None for stage in result.updates)
+    return float(sum(times[:n]) / sum(times[n:]) + charged)
 
 
 def _times(runs: list[Mapping[str, Any]]) -> list[float] | None:

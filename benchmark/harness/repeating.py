@@ -57,11 +57,6 @@ class Repetition:
         return kinds[0] == kinds[1]
 
     @property
-    def same_machine(self) -> bool:
-        """True if all that is known of machine, threads and packages is the same."""
-        return self.same_kind and self.record.environment == self.again.environment
-
-    @property
     def machines(self) -> str:
         """Both machines in words."""
         words = []

@@ -13,7 +13,7 @@ from benchmark.config.files import digest, sha256_of
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.overrides import expand
 from benchmark.config.protocols import Protocol
-from benchmark.config.recipes import PACKAGED, ModelSpec, is_weights_file
+from benchmark.config.recipes import PACKAGED, is_here
 from benchmark.config.setup import Precision, Setup
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, UnsuitedError, located
@@ -153,34 +153,29 @@ def _with_hashes(setup: Setup) -> Setup:
     """
     models, changed = list(setup.models), dict(setup.changed)
     for i, (generation, model) in enumerate(zip(setup.protocol.generations, models, strict=True)):
-        if model.weights is not None and model.weights.startswith(PACKAGED):
-            models[i] = _of_package(model, f"weights of generation '{generation.name}'")
+        if model.weights is None or not is_here(model.weights):
             continue
-        if model.weights is None or not is_weights_file(model.weights):
-            continue
-        path = Path(model.weights)
-        if not path.is_file():
-            raise BenchError(
-                f"weights of generation '{generation.name}': expected a safetensors file or a "
-                f"tag, got {path}, which does not exist"
-            )
-        found = sha256_of(path)
+        where = f"weights of generation '{generation.name}'"
+        found, place = _hash_of(model.weights, where)
         if model.weights_sha256 not in ("", found):
             raise BenchError(
-                f"weights of generation '{generation.name}': {path}: expected SHA-256 "
-                f"{model.weights_sha256}, got {found}"
+                f"{where}: {place}expected SHA-256 {model.weights_sha256}, got {found}"
             )
         models[i] = model.model_copy(update={"weights_sha256": found})
-        if f"{generation.name}.weights" in changed:
-            name = generation.name
-            changed |= {f"{name}.weights": path.name, f"{name}.weights_sha256": found}
+        key = f"{generation.name}.weights"
+        if place and key in changed:
+            changed |= {key: Path(model.weights).name, f"{key}_sha256": found}
     return replace(setup, models=tuple(models), changed=changed)
 
 
-def _of_package(model: ModelSpec, where: str) -> ModelSpec:
-    """The same with the hash of the weights, which an embedder's file says."""
-    with located(where):
-        found = load_embedder(str(model.weights).removeprefix(PACKAGED)).files["weights"].sha256
-    if model.weights_sha256 not in ("", found):
-        raise BenchError(f"{where}: expected SHA-256 {model.weights_sha256}, got {found}")
-    return model.model_copy(update={"weights_sha256": found})
+def _hash_of(weights: str, where: str) -> tuple[str, str]:
+    """SHA-256 of a file of weights, with its place; of a package's the one that it must have."""
+    if weights.startswith(PACKAGED):  # the embedder's file says it
+        with located(where):
+            return load_embedder(weights.removeprefix(PACKAGED)).files["weights"].sha256, ""
+    path = Path(weights)
+    if not path.is_file():
+        raise BenchError(
+            f"{where}: expected a safetensors file or a tag, got {path}, which does not exist"
+        )
+    return sha256_of(path), f"{path}: "

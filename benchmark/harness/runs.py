@@ -89,17 +89,14 @@ def _stored_records(request: Request, out: Path, existing: Existing, reporter: R
         key = record_key(request.setup, source, label, seed, request.first_seed)
         try:
             record = read_record(path)
-            if existing == "missing" or (record.key == key and _precise(record, request)):
+            # Its trainings have the precision that is asked for, if one is.
+            precise = request.precision in ("recipe", record.environment.get("precision"))
+            if existing == "missing" or (record.key == key and precise):
                 check_beside(record, path)
                 records[label, seed] = record
         except BenchError as error:
             reporter.edited(path, str(error).removeprefix(f"{path}: "))
     return records
-
-
-def _precise(record: Record, request: Request) -> bool:
-    """Tell a record whose trainings have the precision that is asked for, if one is."""
-    return request.precision in ("recipe", record.environment.get("precision"))
 
 
 def _plan(

@@ -5,7 +5,7 @@ It loads torch: import it only where a stage is carried out.
 
 import importlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,14 +34,27 @@ from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.data.splits import narrow, rows_of
 from benchmark.errors import located, unknown
 from benchmark.harness import artifacts
-from benchmark.harness.artifacts import HEAD, MODEL, Inputs, load_vectors
+from benchmark.harness.artifacts import HEAD, MODEL, load_vectors
 from benchmark.harness.evaluation.cases import Case, build_cases
 from benchmark.harness.evaluation.details import DetailsCollector
 from benchmark.harness.evaluation.partial_backfill import evaluate_backfilling
 from benchmark.harness.evaluation.side_info import score_side_information
 from benchmark.harness.features import blocks_of, compute_features, seen_dataset
-from benchmark.harness.graph import TAKE
 from benchmark.harness.published_models import take_files
+from benchmark.harness.work import (
+    DataWork,
+    Demand,
+    EmbeddingWork,
+    EvaluationWork,
+    FeatureWork,
+    ModelWork,
+    PlainValues,
+    SideWork,
+    StageWork,
+    TakenWork,
+    TrainingWork,
+    UpdateWork,
+)
 from benchmark.models.frozen import find_features
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextModel, embed_texts
@@ -54,36 +67,33 @@ from benchmark.training.device import Device, torch_device
 from benchmark.training.side_kinds import SIDES
 from benchmark.training.text_image import train_pair
 
-Params = Mapping[str, Any]
 Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Context:
-    """Surroundings of a stage besides parameters and inputs; none of it changes the output."""
+    """Surroundings of a stage besides its work; none of it changes the output."""
 
     out: Path  # folder to write into
     checkpoints: Path  # folder where a killed run may have left checkpoints; all ranks share it
     device: Device
-    local: Params  # the stage's local values
     progress: Callable[[float], None]  # takes the share that is done, after a checkpoint
     within: Callable[[float], None] = lambda share: None  # likewise, between checkpoints
 
 
-def run_stage(kind: str, params: Params, inputs: Inputs, context: Context) -> Facts:
+def run_stage(work: StageWork[Path], context: Context) -> Facts:
     """Carry out one stage; returns facts worth keeping beside its output."""
-    functions = {
+    functions: dict[str, Callable[[Any, Context], Facts]] = {
         "data": data, "features": features, "train": train, "embed": embed, "side": side,
-        "first": update, "update": update, "evaluate": evaluate, TAKE: take,
+        "first": update, "update": update, "evaluate": evaluate, "take": take,
     }  # fmt: skip
-    return functions[kind](params, inputs, context)
+    return functions[work.kind](work, context)
 
 
-def data(params: Params, _: Inputs, context: Context) -> Facts:
+def data(work: DataWork[Path], context: Context) -> Facts:
     """Load a dataset and keep it as arrays."""
-    reader = read_options(params["dataset"], params["options"])
-    root = parse_root(context.local["data_root"])
-    dataset = reader.load(root_of(reader, params["dataset"], root))
+    reader = read_options(work.dataset, work.options)
+    dataset = reader.load(root_of(reader, work.dataset, parse_root(work.data_root)))
     write_dataset(dataset, context.out)
     return {
         "fingerprint": dataset.fingerprint(), "n_train": len(dataset.train),
@@ -92,27 +102,28 @@ def data(params: Params, _: Inputs, context: Context) -> Facts:
     }  # fmt: skip
 
 
-def features(params: Params, inputs: Inputs, context: Context) -> Facts:
+def features(work: FeatureWork[Path], context: Context) -> Facts:
     """Embed every image by a frozen backbone, once for all that is trained on it."""
-    dataset = read_dataset(inputs["data"])
-    part = {k: value for k, value in params["spec"].items() if k not in ("package", "run")}
-    spec = _spec({"spec": part | {"dim": 1, "frozen": True}}, context.local)
-    device = torch_device(context.device)
-    return compute_features(spec, dataset, params, context.out, device, context.within)
+    part = {k: value for k, value in work.spec.items() if k not in ("package", "run")}
+    spec = _spec(part | {"dim": 1, "frozen": True}, work.weights)
+    return compute_features(
+        spec, read_dataset(work.data), work, context.out, torch_device(context.device),
+        context.within,
+    )  # fmt: skip
 
 
-def train(params: Params, inputs: Inputs, context: Context) -> Facts:
+def train(work: ModelWork[Path], context: Context) -> Facts:
     """Train a generation alone: classification loss only.
 
     With text queries one model embeds texts, another one images.
     """
-    dataset = seen_dataset(inputs)
-    _check_ahead(dataset, context.local.get("ahead", ()))
-    training = _training_data(dataset, params, context.local)
-    trainer, spec = _trainer(params, context), _spec(params, context.local)
+    dataset = seen_dataset(work)
+    _check_ahead(dataset, work.ahead)
+    training = _training_data(dataset, work)
+    trainer, spec = _trainer(work, context), _spec(work.spec, work.weights)
     facts = _weights(spec)
     model: Portable
-    if params.get("texts"):
+    if work.texts:
         model, encoder, head, curve = train_pair(spec, training, dataset.class_names, trainer)
         save_module(encoder.cpu(), context.out / f"{artifacts.IMAGES}.safetensors")
         facts["image_parameters"] = _size(encoder)
@@ -126,39 +137,35 @@ def train(params: Params, inputs: Inputs, context: Context) -> Facts:
     }  # fmt: skip
 
 
-def take(params: Params, _: Inputs, context: Context) -> Facts:
+def take(work: TakenWork[Path], context: Context) -> Facts:
     """Take a published model instead of training it."""
-    local = context.local
-    take_files(params["files"], Path(local["folder"]), local["address"], context.out)
-    return dict(params["facts"])
+    take_files(work.files, Path(work.folder), work.address, context.out)
+    return dict(work.facts)
 
 
-def side(params: Params, inputs: Inputs, context: Context) -> Facts:
+def side(work: SideWork[Path], context: Context) -> Facts:
     """Train the side-information model of a generation."""
     names = {kind.module: f"benchmark.training.side_{kind.module}" for kind in SIDES.values()}
-    module = importlib.import_module(registry.known("side-information", params["module"], names))
-    dataset = seen_dataset(inputs)
-    training = _training_data(
-        read_dataset(inputs["other"]) if "other" in inputs else dataset, params
-    )
+    module = importlib.import_module(registry.known("side-information", work.module, names))
+    dataset = seen_dataset(work)
+    training = _training_data(dataset if work.other is None else read_dataset(work.other), work)
     shape = dataset.train.images.shape[1:]
     if training.images.shape[1:] != shape:  # of another domain; the same size stays in its files
         training = resized(training, shape)
-    trainer = _trainer(params, context)
-    model, curve = module.train(_spec(params), training, trainer, **params["options"])
+    trainer = _trainer(work, context)
+    model, curve = module.train(_spec(work.spec), training, trainer, **work.options)
     facts = _write_model(model, None, context.out)
-    return facts | {"curves": {params["module"]: curve.state_dict()}}
+    return facts | {"curves": {work.module: curve.state_dict()}}
 
 
-def embed(params: Params, inputs: Inputs, context: Context) -> Facts:
+def embed(work: EmbeddingWork[Path], context: Context) -> Facts:
     """Embed the test items or the training images of a split."""
-    dataset, part = seen_dataset(inputs), params["part"]
+    dataset, part, views = seen_dataset(work), work.part, work.views
     evaluation = read_options(dataset.name).evaluation
     items = evaluation(dataset, part) if isinstance(part, str) else _rows(dataset, [part])
-    model = load_module(inputs["model"] / f"{params['file']}.safetensors")
+    model = load_module(work.model / f"{work.file}.safetensors")
     find_features(model, blocks_of(dataset.train.images))
     device = torch_device(context.device)
-    views = params.get("views")
     if isinstance(model, TextModel):
         texts, place = _texts_of(items, dataset.class_names)
         vectors = embed_texts(model, texts, device).numpy()[place]
@@ -167,7 +174,7 @@ def embed(params: Params, inputs: Inputs, context: Context) -> Facts:
         vectors = _views(model, items.images, device, views, context.progress)
     else:
         vectors = embedding.embed(model, items.images, device)
-        if params.get("mirrored"):
+        if work.mirrored:
             vectors += embedding.embed(model, items.images, device, change=embedding.mirror)
     np.save(context.out / artifacts.VECTORS, vectors)
     return {"n": len(vectors), "dim": int(vectors.shape[1])}
@@ -186,7 +193,7 @@ def _texts_of(items: ImageSet, class_names: Sequence[str]) -> tuple[list[str], I
 
 
 def _views(
-    model: Portable, images: Images, device: torch.device, views: Params,
+    model: Portable, images: Images, device: torch.device, views: PlainValues,
     progress: Callable[[float], None],
 ) -> np.ndarray:  # fmt: skip
     """Embeddings of augmented views, ``[views * n, d]``, view after view."""
@@ -197,24 +204,24 @@ def _views(
     return np.concatenate(made)
 
 
-def update(params: Params, inputs: Inputs, context: Context) -> Facts:
+def update(work: UpdateWork[Path], context: Context) -> Facts:
     """Let a method train or fit the new generation, given the earlier ones."""
-    method = registry.method(params["method"], params["config"])
-    dataset, kept = seen_dataset(inputs), params["old_head"] == "kept"
-    blocks = blocks_of(dataset.train.images)
-    n = sum(role.startswith("model") for role in inputs)
+    method = registry.method(work.method, work.config)
+    dataset, kept = seen_dataset(work), work.old_head == "kept"
+    blocks, last = blocks_of(dataset.train.images), len(work.models) - 1
     chain = tuple(
-        _generation(inputs, f"model{j}", f"features{j}", "side" if j == n - 1 else "", kept, blocks)
-        for j in range(n)
+        _generation(blocks, *both, kept, *((work.side, work.side_model) if j == last else ()))
+        for j, both in enumerate(zip(work.models, work.features, strict=True))
     )
     independent = None
-    if "independent" in inputs:
-        roles = ("independent", "independent_features", "new_side")
-        independent = _generation(inputs, *roles, head=True, blocks=blocks)
-    spec = _spec(params, context.local)
+    if work.independent is not None:
+        side = work.new_side, work.new_side_model
+        features = work.independent_features
+        independent = _generation(blocks, work.independent, features, True, *side)
+    spec = _spec(work.spec, work.weights)
     job = UpdateJob(
-        data=_training_data(dataset, params, context.local), chain=chain, independent=independent,
-        spec=spec, distance=params["distance"], trainer=_trainer(params, context),
+        data=_training_data(dataset, work), chain=chain, independent=independent,
+        spec=spec, distance=work.distance, trainer=_trainer(work, context),
         n_classes=len(dataset.class_names),
     )  # fmt: skip
     result = method.update(job) if chain else method.first(job)
@@ -225,14 +232,14 @@ def update(params: Params, inputs: Inputs, context: Context) -> Facts:
     return facts | _write_update(result, method.own_model, context.out)
 
 
-def evaluate(params: Params, inputs: Inputs, context: Context) -> Facts:
+def evaluate(work: EvaluationWork[Path], context: Context) -> Facts:
     """Score every case by every task, on embeddings only."""
-    dataset = read_dataset(inputs["data"])
-    items = _evaluated_items(dataset, params, context.local)
-    tasks = [registry.task(name) for name in params["tasks"]]
-    details = DetailsCollector(params, inputs, items, dataset.class_names)
+    dataset = read_dataset(work.data)
+    items = _evaluated_items(dataset, work.where, work.part, work.narrow)
+    tasks = [registry.task(name) for name in work.tasks]
+    details = DetailsCollector(work, items, dataset.class_names)
     with on_device(_engine(context.device)):
-        return _scored(params, inputs, context, items, tasks, details)
+        return _scored(work, context, items, tasks, details)
 
 
 def _engine(device: Device) -> str:
@@ -242,14 +249,14 @@ def _engine(device: Device) -> str:
 
 
 def _scored(
-    params: Params, inputs: Inputs, context: Context, items: Evaluation, tasks: Sequence[Any],
+    work: EvaluationWork[Path], context: Context, items: Evaluation, tasks: Sequence[Any],
     details: DetailsCollector,
 ) -> Facts:  # fmt: skip
     """Score and write every case."""
-    by_case = [task for task in tasks if isinstance(task, Task)]
+    by_case, options = [task for task in tasks if isinstance(task, Task)], work.params()
     results: dict[str, dict[str, Any]] = {}
-    for case in build_cases(params, inputs):
-        scored = [_score(task, case, items, params) for task in by_case if _evaluates(task, case)]
+    for case in build_cases(work):
+        scored = [_score(task, case, items, options) for task in by_case if _evaluates(task, case)]
         if scored:
             results[case.name] = {
                 part: {k: v for result in scored for k, v in getattr(result, part).items()}
@@ -259,9 +266,9 @@ def _scored(
     (context.out / artifacts.DETAILS).write_bytes(details.pack())
     (context.out / artifacts.CASES).write_text(json.dumps(results, sort_keys=True))
     if len(by_case) < len(tasks):
-        curves = evaluate_backfilling(params, inputs, items)
+        curves = evaluate_backfilling(work, items)
         (context.out / artifacts.BACKFILLING).write_text(json.dumps(curves))
-    return score_side_information(params, inputs, items)
+    return score_side_information(work, items)
 
 
 def _evaluates(task: Task, case: Case) -> bool:
@@ -272,27 +279,29 @@ def _evaluates(task: Task, case: Case) -> bool:
     return not case.swapped or task.both_directions
 
 
-def _score(task: Task, case: Case, items: Evaluation, params: Params) -> TaskResult:
+def _score(task: Task, case: Case, items: Evaluation, options: PlainValues) -> TaskResult:
     if isinstance(task, RankingTask):
-        return task.evaluate(case.query, case.gallery, items, params, case.second)
-    return task.evaluate(case.query, case.gallery, items, params)
+        return task.evaluate(case.query, case.gallery, items, options, case.second)
+    return task.evaluate(case.query, case.gallery, items, options)
 
 
-def _evaluated_items(dataset: Dataset, params: Params, local: Params) -> Evaluation:
+def _evaluated_items(
+    dataset: Dataset, where: str, part: str, narrowed: PlainValues | None
+) -> Evaluation:
     """The items of the evaluation set, or those that a protocol narrows it to."""
-    items = read_options(dataset.name).evaluation(dataset, params["part"])
-    if "narrow" not in params:
+    items = read_options(dataset.name).evaluation(dataset, part)
+    if narrowed is None:
         return items
-    with located(local.get("where", "")):
-        return narrow(items, dataset.train.labels, **params["narrow"])
+    with located(where):
+        return narrow(items, dataset.train.labels, **narrowed)
 
 
-def _rows(dataset: Dataset, splits: Sequence[Params], where: str = "") -> ImageSet:
+def _rows(dataset: Dataset, splits: Sequence[PlainValues], where: str = "") -> ImageSet:
     rows = np.unique(np.concatenate([_split_rows(dataset, split, where) for split in splits]))
     return take_items(dataset.train, rows)
 
 
-def _split_rows(dataset: Dataset, split: Params, where: str) -> Ints:
+def _split_rows(dataset: Dataset, split: PlainValues, where: str) -> Ints:
     """Rows of the training images that a generation sees, ``[k]``."""
 
     def class_ids(groups: Sequence[str]) -> Ints:
@@ -306,29 +315,29 @@ def _split_rows(dataset: Dataset, split: Params, where: str) -> Ints:
         return rows_of(dataset.train.labels, split, class_ids)
 
 
-def _check_ahead(dataset: Dataset, ahead: Sequence[Params]) -> None:
+def _check_ahead(dataset: Dataset, ahead: Sequence[Demand]) -> None:
     """Check before the first training that every generation, and the evaluation, has data."""
     for each in ahead:
-        if "split" in each:
-            _split_rows(dataset, each["split"], each["where"])
+        if each.split is not None:
+            _split_rows(dataset, each.split, each.where)
         else:
-            _evaluated_items(dataset, each, each)
+            _evaluated_items(dataset, each.where, each.part, each.narrow)
 
 
-def _training_data(dataset: Dataset, params: Params, local: Params | None = None) -> TrainingData:
-    chosen = _rows(dataset, params["splits"], (local or {}).get("where", ""))
+def _training_data(dataset: Dataset, work: TrainingWork[Path]) -> TrainingData:
+    chosen = _rows(dataset, work.splits, work.where)
     classes, labels = np.unique(chosen.labels, return_inverse=True)
     rows, order = torch.from_numpy(labels), torch.from_numpy(classes)
     return TrainingData(chosen.images, rows, order, chosen.texts)
 
 
-def _spec(params: Params, local: Params | None = None) -> ModelSpec:
+def _spec(values: PlainValues, weights: str | None = None) -> ModelSpec:
     """The model of a stage; a file of weights is known by its hash, and found where it lies."""
-    spec, file = build(ModelSpec, params["spec"], "stage: spec"), (local or {}).get("weights")
-    if file is None:
+    spec = build(ModelSpec, values, "stage: spec")
+    if weights is None:
         return spec
     named = str(spec.weights).removeprefix("sha256:")
-    return spec.model_copy(update={"weights": file, "weights_sha256": named})
+    return spec.model_copy(update={"weights": weights, "weights_sha256": named})
 
 
 def _weights(spec: ModelSpec) -> Facts:
@@ -340,32 +349,32 @@ def _weights(spec: ModelSpec) -> Facts:
     return {"weights_sha256": sha256_of(weights_file(spec))}
 
 
-def _trainer(params: Params, context: Context) -> Trainer:
-    recipe = build(Recipe, params["recipe"], "stage: recipe")
+def _trainer(work: TrainingWork[Path], context: Context) -> Trainer:
+    recipe = build(Recipe, work.recipe, "stage: recipe")
     return Trainer(
-        recipe, params["seed"], context.device, context.checkpoints, context.progress,
+        recipe, work.seed, context.device, context.checkpoints, context.progress,
         context.within,
     )  # fmt: skip
 
 
 def _generation(
-    inputs: Inputs, model: str, features: str, side: str, head: bool, blocks: Sequence[Block]
-) -> Generation:
-    """An earlier generation from the inputs of these roles; without side-information if none."""
+    blocks: Sequence[Block], model: Path, features: Path | None, head: bool,
+    side: Path | None = None, side_model: Path | None = None,
+) -> Generation:  # fmt: skip
+    """An earlier generation from folders; without a classifier where methods may not see it."""
 
-    def load(role: str) -> Portable:
-        return find_features(load_module(inputs[role] / MODEL), blocks)
+    def load(folder: Path) -> Any:
+        return find_features(load_module(folder / MODEL), blocks)
 
-    encoder = load(model).eval().requires_grad_(False)
-    classifier = None
-    if head and (inputs[model] / HEAD).exists():
-        classifier = load_module(inputs[model] / HEAD).eval().requires_grad_(False)
+    encoder, classifier = load(model).eval().requires_grad_(False), None
+    if head and (model / HEAD).exists():
+        classifier = load_module(model / HEAD).eval().requires_grad_(False)
     vectors, side_info = (
-        torch.from_numpy(load_vectors(inputs[role])) if role in inputs else None
-        for role in (features, side)
+        None if folder is None else torch.from_numpy(load_vectors(folder))
+        for folder in (features, side)
     )
-    side_model = load(f"{side}_model") if side in inputs else None
-    return Generation(encoder, classifier, vectors, side_info, side_model)  # type: ignore[arg-type]
+    embeds_side = None if side_model is None else load(side_model)
+    return Generation(encoder, classifier, vectors, side_info, embeds_side)  # type: ignore[arg-type]
 
 
 def _size(*modules: Portable) -> int:

@@ -55,6 +55,11 @@ class Entry:
     n_bytes: int
     age: float  # seconds since it was written last
 
+    @property
+    def kind(self) -> str:
+        """The kind of the stage, with which its name begins."""
+        return self.name.partition("-")[0]
+
 
 class Store:
     """A folder of finished stages, and of work in progress that a later run goes on with.
@@ -166,7 +171,10 @@ class Store:
         files = _files(work)
         for file in files:
             sync(work / file)
-        facts = {file: _facts(work / file) for file in files}
+        facts = {
+            file: {"bytes": (work / file).stat().st_size, "digest": file_digest(work / file)}
+            for file in files
+        }
         write_sealed(work / META, {"name": name, **meta, "files": facts})
         final.parent.mkdir(parents=True, exist_ok=True)
         if final.exists():  # damaged
@@ -250,10 +258,6 @@ def _is(path: Path, kind: Callable[[int], bool]) -> bool:
         return kind(path.lstat().st_mode)
     except OSError:
         return False
-
-
-def _facts(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "digest": file_digest(path)}
 
 
 def _is_as_written(path: Path, expected: Mapping[str, Any]) -> bool:

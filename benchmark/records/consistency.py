@@ -10,6 +10,7 @@ from benchmark.config import registry
 from benchmark.metrics.catalog import describe
 from benchmark.records.details import Details, QueryResults
 from benchmark.records.record import Record
+from benchmark.records.stage_titles import has_own_first
 from benchmark.records.verdicts import verdicts
 from benchmark.tasks.base import RankingTask
 
@@ -118,7 +119,7 @@ def _of_bounds(record: Record) -> Iterator[str]:
         yield f"bounds: expected lower, upper and {record.upper:.60}, got {', '.join(bounds):.200}"
         return
     lower = record.scores.get(f"{names[0]}/{names[0]}", {})
-    if not _own_first(record) and dict(lower) != dict(bounds["lower"]):
+    if not has_own_first(record) and dict(lower) != dict(bounds["lower"]):
         yield f"bounds: lower is not {names[0]}/{names[0]}, whose model it is"
     own = record.scores.get(f"{names[-1]}/{names[-1]}", {})
     if record.method == "independent" and dict(own) != dict(bounds["upper"]):
@@ -136,12 +137,6 @@ def _of_bounds(record: Record) -> Iterator[str]:
                     f"{field}: {metric}: expected {values.get(metric, 'none')} as the scores say, "
                     f"got {found.get(metric, 'none')}"
                 )
-
-
-def _own_first(record: Record) -> bool:
-    """Tell a method that trains the first generation its own way."""
-    return any(title.startswith(f"train {record.method} {next(iter(record.models))} ")
-               for title in record.checkpoints)  # fmt: skip
 
 
 def _of_backfilling(record: Record) -> Iterator[str]:

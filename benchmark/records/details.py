@@ -16,7 +16,7 @@ Scores at a threshold that impostors decide also have their values in draws of i
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -174,6 +174,12 @@ def kept_rows(n_queries: int, n: int) -> Ints:
     """Rows of the queries that are kept, if not all are: of fewer, a part of those of more."""
     drawn = np.random.default_rng([0, n_queries]).permutation(n_queries)[:n]
     return np.sort(drawn).astype(np.int64)
+
+
+def main_cases(names: Sequence[str]) -> tuple[str, ...]:
+    """Cases of the first and the last of some generations: cross-test, self-tests, converted."""
+    first, last, old = names[0], names[-1], names[0] + "'" * (len(names) - 1)
+    return (f"{last}/{first}", f"{last}/{last}", f"{first}/{first}", f"{old}/{old}")
 
 
 def details_base_path(record: Path, name: str) -> Path:

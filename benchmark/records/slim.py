@@ -19,6 +19,7 @@ from benchmark.records.details import (
     Nearest,
     base_digest,
     details_base_path,
+    main_cases,
     unpack_details,
 )
 from benchmark.records.details_files import details_path, queries_path
@@ -33,7 +34,8 @@ LIMIT = 12 * 1024
 """Bytes of a details file, and of a base's."""
 METRIC = "cmc_at_1"
 _LEVELS = (15,)
-_DRAWN_SEED = 0
+DRAWN_SEED = 0
+"""The seed whose records keep what pages draw."""
 
 
 def write_slim(
@@ -52,11 +54,11 @@ def write_slim(
     Raises:
         BenchError: If the results are damaged, or the disk is full.
     """
-    cases = _main_cases(record)
+    cases = main_cases([*record.models])
     shared, (common, bounds) = layout.base_of(base.as_json()), _base(of_base, cases)
     _, kept = layout.parted(record.as_json(), shared)
     details = Details() if packed is None else unpack_details(path, packed)
-    drawn = record.seed == _DRAWN_SEED and STUDIES not in path.parts
+    drawn = record.seed == DRAWN_SEED and STUDIES not in path.parts
     details = _with_drawings(details, bounds, drawn)
     text = layout.compact(kept)
     small = pack(
@@ -105,13 +107,6 @@ def _base(packed: bytes, cases: tuple[str, ...]) -> tuple[bytes, Nearest | None]
     details = unpack_details(Path("base"), packed)
     results = replace(with_main_metric(details), picture=None, ordering=None, nearest=None)
     return pack(results, cases, LIMIT, levels=_LEVELS, small=True), details.nearest
-
-
-def _main_cases(record: Record) -> tuple[str, ...]:
-    """Cases of the first and the last generation, the cross-test first."""
-    names = [*record.models]
-    first, last, old = names[0], names[-1], names[0] + "'" * (len(names) - 1)
-    return (f"{last}/{first}", f"{last}/{last}", f"{first}/{first}", f"{old}/{old}")
 
 
 def bases(path: Path) -> list[Path]:

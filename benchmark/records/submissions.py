@@ -80,7 +80,9 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
     else:
         top = root / "measured" if (root / "measured").is_dir() else root
         files = list(_files(top))
-    before = None if base is None else _base_of(base)
+    before = None if base is None else base / "measured"
+    if before is not None and not before.is_dir():
+        before = base
     found, records, new = [], [], []
     for path in files:
         name = path.relative_to(top)
@@ -103,10 +105,6 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
     if not records:
         found.append(Refusal(str(root), "no records (files named seed-<n>.json)"))
     return Validation(root, tuple(records), tuple(new), tuple(found))
-
-
-def _base_of(base: Path) -> Path:
-    return base / "measured" if (base / "measured").is_dir() else base
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from benchmark.records.old_model import old_model
 from benchmark.records.record import Record
+from benchmark.records.stage_titles import old_model
 
 Update = tuple[str, str, int, str]
 """Protocol, track, seed and changes, each of which may have an old model of its own."""

@@ -18,6 +18,7 @@ from benchmark.config.tracks import Track
 from benchmark.errors import AbsentError, BenchError
 from benchmark.records.evidence import evidence_file
 from benchmark.records.record import Record, StageRun
+from benchmark.records.stage_titles import StageTitle
 
 FILE = "times.csv"
 HEADS = ("protocol", "track", "work", "seconds")
@@ -42,16 +43,6 @@ def seconds_of(stage: StageRun) -> float:
     return known or 0.0
 
 
-def kind_of(title: str) -> str:
-    """The kind of a stage by its title: ``train``, ``embed``, ``evaluate``, ...
-
-    Example:
-        >>> kind_of("train old model (seed 0)")
-        'train'
-    """
-    return title.partition(" ")[0]
-
-
 def measure(records: Iterable[Record]) -> list[TimeRow]:
     """Lines of some records: a first run under each protocol, and stages by kind, on each track."""
     runs: dict[tuple[str, str], dict[int, dict[str, dict[str, float]]]] = {}
@@ -63,7 +54,7 @@ def measure(records: Iterable[Record]) -> list[TimeRow]:
         seeds = runs.setdefault((record.protocol.partition(":")[0], record.track), {})
         seeds.setdefault(record.seed, {}).setdefault(record.method, mine)
         for title, seconds in mine.items():
-            own = stages.setdefault((record.track, kind_of(title)), {})
+            own = stages.setdefault((record.track, StageTitle.parse(title).verb), {})
             own[record.protocol, record.seed, title] = seconds
     rows = [
         TimeRow(protocol, track, FIRST_RUN, round(statistics.median(of), 1))
@@ -110,12 +101,12 @@ def first_runs(protocol: str = "", track: str = "") -> dict[tuple[str, str], flo
     return {(p, track): share * s for (p, t), s in known.items() if t == like}
 
 
-def stage_seconds(track: str, title: str) -> float | None:
-    """Seconds of a stage of a track, by its kind; None where nothing says."""
-    known, share, kind = times(), 1.0, kind_of(title)
+def stage_seconds(track: str, verb: str) -> float | None:
+    """Seconds of a stage of a track, by its title's verb; None where nothing says."""
+    known, share = times(), 1.0
     if not any(t == track for _, t, _ in known):
         track, share = _like(track)
-    found = known.get(("", track, kind))
+    found = known.get(("", track, verb))
     return None if found is None else share * found
 
 

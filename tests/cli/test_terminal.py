@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from markupsafe import Markup
+from support.made_stages import titled
 
 from benchmark.cli import app
 from benchmark.cli.output import echo, echo_json, plain_errors
 from benchmark.cli.running import Progress
 from benchmark.config.files import write_whole
-from benchmark.harness.graph import Stage
 from benchmark.report.renderers import html, terminal
 from benchmark.report.text_table import TextCell, simple_table
 from leaderboard.pages import templates
@@ -49,7 +49,7 @@ def test_a_full_disk_behind_the_output(words):
 def test_how_long_a_run_takes_is_told_before_or_as_soon_as_it_can_be_known(capsys):
     """Of a track without records after one stage of each kind: here 60 and 30 s."""
     kinds = ("train", "evaluate") * 2
-    stages = [Stage(kind, f"{kind} (seed {i})", {"seed": i}) for i, kind in enumerate(kinds)]
+    stages = [titled(f"{kind} it (seed {i})") for i, kind in enumerate(kinds)]
     for track in ("glyphs", "nothing"):
         with Progress() as told:
             told.planned(stages, track)

@@ -13,6 +13,7 @@ from benchmark.harness.execution import Compute
 from benchmark.harness.graph import record_key
 from benchmark.harness.requests import make_request as request
 from benchmark.harness.requests import make_requests as requests
+from benchmark.harness.work import TrainingWork
 
 
 def settings(*sets):
@@ -81,8 +82,8 @@ def test_a_model_s_own_recipe_is_for_its_training_alone() -> None:
     stages = asked.plan().stages
     assert asked.plan(seeds=[]).results == ()
     assert [result.label for result in asked.plan([]).results] == ["independent"]  # the bounds
-    optimizers = {s.title: s.params["recipe"].get("optimizer", "sgd")
-                  for s in stages if "recipe" in s.params}  # fmt: skip
+    optimizers = {s.title: s.work.recipe.get("optimizer", "sgd")
+                  for s in stages if isinstance(s.work, TrainingWork)}  # fmt: skip
     assert optimizers == {
         "train old model (seed 0)": "sgd", "train independent new model (seed 0)": "adamw",
         "fit independent (seed 0)": "sgd", "fit fct (seed 0)": "sgd",

@@ -1,13 +1,16 @@
 import json
 import os
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from support.command import call
 from support.pictures import write_noise
 from support.refused import refused_data
 
+from benchmark.data.files import content_hash
 from benchmark.data.folder import Folder
 from benchmark.errors import BenchError
 
@@ -237,3 +240,39 @@ def test_a_plan_tells_what_a_run_would_find(tmp_path):
     words = ("run", "-m", "bct", "-p", "open-class", "-t", "folder", "--dry-run")
     code, _, err = call(*words, "--data-root", tmp_path)
     assert code == 2 and "at least 4 classes" in err and err.count("\n") == 1
+
+
+def photographs(root: bytes | str, names):
+    for number, name in enumerate(names):
+        folder = os.fsencode(root) + b"/" + name
+        os.mkdir(folder)  # noqa: PTH102 - a Path of bytes there is none
+        for i in range(2):
+            with Path(os.fsdecode(folder), f"{i}.png").open("wb") as file:
+                shade = 20 * number + i
+                Image.new("RGB", (16, 16), (shade, shade, shade)).save(file, "PNG")
+
+
+GOOD = [b"a", b"b", b"c", b"d", b"e"]
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"x\x1b[2J", b"a\nb", b"\xe2\x80\xae", b"\x7f"])
+def test_folders_whose_names_cannot_be_shown(tmp_path, name):
+    photographs(tmp_path, [*GOOD, name])
+    with pytest.raises(BenchError, match="expected a name of") as caught:
+        Folder().load(tmp_path)
+    assert str(caught.value).replace("\n", "").isprintable()
+
+
+def test_folders_of_other_scripts_are_read(tmp_path):
+    photographs(tmp_path, [*GOOD, "é 中".encode()])
+    assert "é 中" in Folder().load(tmp_path).class_names
+
+
+def test_pictures_in_folders_that_are_no_files(tmp_path):
+    photographs(tmp_path, GOOD)
+    for name in ("pipe.png", "endless.png"):
+        path = tmp_path / "a" / name
+        os.mkfifo(path) if name == "pipe.png" else path.symlink_to("/dev/zero")
+    Folder().source(tmp_path)  # passed over, not waited for
+    with pytest.raises(BenchError, match="expected a regular file"):
+        content_hash(tmp_path, [tmp_path / "a" / "pipe.png"])

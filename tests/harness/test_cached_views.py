@@ -48,14 +48,14 @@ def test_embeddings_of_evaluated_images_are_sums_with_those_of_their_mirror_imag
     results, store = done
     stage = results["bct"].evaluation.inputs["vectors1"]
     dataset = read_dataset(store.path(stage.inputs["data"].name))
-    images = dataset.evaluations[stage.params["part"]].images[np.arange(40)]
+    images = dataset.evaluations[stage.work.part].images[np.arange(40)]
     model = load_module(store.path(stage.inputs["model"].name) / "model.safetensors").eval()
     with torch.inference_mode():
         batch = to_unit(torch.from_numpy(images))
         wanted = (model(batch) + model(batch.flip(3))).numpy()
     np.testing.assert_allclose(vectors(store, stage)[:40], wanted, rtol=1e-4, atol=1e-4)
     # What maps are learned from is not.
-    assert "mirrored" not in results["linear"].updates[0].inputs["features0"].params
+    assert not results["linear"].updates[0].work.features[0].work.mirrored
 
 
 def test_cached_views_are_of_the_same_pictures(done):
@@ -63,11 +63,11 @@ def test_cached_views_are_of_the_same_pictures(done):
     results, store = done
     (update,) = results["fct:simclr"].updates
     stage = update.inputs["features0"]
-    views = stage.params["views"]
-    images = _rows(read_dataset(store.path(stage.inputs["data"].name)), [stage.params["part"]])
+    views = stage.work.views
+    images = _rows(read_dataset(store.path(stage.inputs["data"].name)), [stage.work.part])
     roles = {"features0": "model0", "independent_features": "independent", "side": "side_model"}
     for role, of in roles.items():
-        assert update.inputs[role].params["views"] == views
+        assert update.inputs[role].work.views == views
         model = load_module(store.path(update.inputs[of].name) / "model.safetensors")
         wanted = [
             embed_view(model, images.images, HERE, Augment(**views["augment"]), views["seed"], i)
@@ -95,7 +95,7 @@ def test_models_that_are_trained_see_old_embeddings_of_the_pictures_as_they_are(
     """Their losses compare stored old vectors with new ones of other views, batch by batch."""
     results, _ = done
     (update,) = results["bct"].updates
-    assert "views" not in update.inputs["features0"].params
+    assert update.work.features[0].work.views is None
 
 
 def test_models_are_the_same_with_any_views():
@@ -116,6 +116,6 @@ def test_epoch_needs_no_cached_views():
         settings=SMALL | {"recipe.transform_views": "epoch"},
     ).plan()  # fmt: skip
     (update,) = next(r for r in plan.results if r.label == "fct:simclr").updates
-    assert "views" not in update.inputs["features0"].params
+    assert update.work.features[0].work.views is None
     assert {"side", "side_model"} <= update.inputs.keys()
-    assert update.params["recipe"]["transform_views"] == "epoch"
+    assert update.work.recipe["transform_views"] == "epoch"

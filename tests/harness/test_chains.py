@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from support.made_stages import of_folders
 
 from benchmark.api import run
 from benchmark.harness.artifacts import VECTORS
@@ -94,7 +95,7 @@ def test_an_update_needs_none_before_it(done) -> None:
 def test_each_generation_has_side_information_of_its_own(done) -> None:
     _, stages, folder = done
     first, second = (titled(stages, f"train side-information simclr of {v}") for v in ("v1", "v2"))
-    assert first.params["splits"] != second.params["splits"]
+    assert first.work.splits != second.work.splits
     update, last = (titled(stages, f"fit fct:simclr {v}") for v in ("v1-v2", "v2-v3"))
     assert update.inputs["side"].inputs["model"] == first
     assert update.inputs["new_side"].inputs["model"] == second
@@ -118,7 +119,7 @@ def through(folder, vectors, side):
 def cases_of(stages, folder, label):
     evaluation = titled(stages, f"evaluate {label}")
     inputs = {role: folder(stage) for role, stage in evaluation.inputs.items()}
-    cases = {c.name: c for c in build_cases(evaluation.params, inputs)}
+    cases = {c.name: c for c in build_cases(evaluation.work.at(folder))}
     own = [np.load(inputs[f"vectors{i}"] / VECTORS) for i in range(3)]
     side = [
         np.load(inputs[f"side{i}"] / VECTORS) if f"side{i}" in inputs else None for i in range(2)
@@ -205,7 +206,7 @@ def test_views_pass_back_through_the_chain(tmp_path) -> None:
     for i, by in ((1, [2.0, 1.0]), (2, [1.0, 5.0])):
         inputs[f"update{i}"] = part(tmp_path, f"update{i}", "query_view", by)
     inputs["direct0-2"] = part(tmp_path, "direct0-2", "query_view", [7.0, 7.0])
-    cases = {c.name: c for c in build_cases(params, inputs)}
+    cases = {c.name: c for c in build_cases(of_folders(inputs, **params))}
     own = [np.load(inputs[f"vectors{i}"] / VECTORS) for i in range(3)]
     by = {
         "v3/v1": [2, 5],
@@ -224,7 +225,7 @@ def test_both_assignments_of_a_direct_conversion(tmp_path) -> None:
     """A template of either model may come first (1:1 verification)."""
     inputs, params = folders(tmp_path)
     inputs["direct0-2"] = part(tmp_path, "direct0-2", "convert", [3.0, 3.0])
-    cases = {c.name: c for c in build_cases(params, inputs)}
+    cases = {c.name: c for c in build_cases(of_folders(inputs, **params))}
     one, other = cases["v3/v1 direct"], cases["v1/v3 direct"]
     assert (one.swapped, other.swapped) == (False, True)
     np.testing.assert_array_equal(one.query, other.gallery)
@@ -234,7 +235,7 @@ def test_both_assignments_of_a_direct_conversion(tmp_path) -> None:
 def test_a_conversion_marks_what_it_has_changed_only(tmp_path) -> None:
     inputs, params = folders(tmp_path)
     inputs["update2"] = part(tmp_path, "update2", "convert", [3.0, 3.0])
-    names = {c.name for c in build_cases(params, inputs) if not c.swapped}
+    names = {c.name for c in build_cases(of_folders(inputs, **params)) if not c.swapped}
     assert names == PAIRS | {"v1''/v1''", "v2'/v2'"}
 
 
@@ -244,13 +245,13 @@ def test_a_conversion_marks_what_it_has_changed_only(tmp_path) -> None:
 def direct_of(label, **settings):
     plan = request([label], "sequential", "toy", settings=settings).plan()
     evaluation = next(r.evaluation for r in plan.results if r.label == label)
-    return {role for role in evaluation.inputs if role.startswith("direct")}
+    return set(evaluation.work.direct)
 
 
 @pytest.mark.parametrize(
     ("label", "settings", "expected"),
     [
-        ("fct", {}, {"direct0-2"}),
+        ("fct", {}, {(0, 2)}),
         ("fct", {"protocol.direct": False}, set()),
         ("bct", {}, set()),
         ("independent", {}, set()),

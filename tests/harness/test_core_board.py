@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.made_stages import titled
 from support.records import make_record
 
 from benchmark import BenchError, get_method
@@ -22,7 +23,7 @@ from benchmark.harness.core_board import (
     unit_request,
     unit_statuses,
 )
-from benchmark.harness.graph import Stage, data_source, record_key
+from benchmark.harness.graph import data_source, record_key
 from benchmark.harness.requests import make_request
 from benchmark.records.files import write_record
 
@@ -342,7 +343,7 @@ def test_estimates_are_of_the_nearest_setting() -> None:
     estimates = Estimates(records, "32-true")
 
     def of(protocol, track, *titles, **changes) -> TimeEstimate:
-        stages = [Stage(title.partition(" ")[0], f"{title} (seed 1)", {}) for title in titles]
+        stages = [titled(f"{title} (seed 1)") for title in titles]
         unit = Unit(protocol, track, 1, ("bct",), tuple(changes.items()))
         return estimates.of(unit, stages)
 
@@ -365,7 +366,7 @@ def test_the_last_times_count() -> None:
     """A track whose networks became smaller is as quick as its newest records."""
     days = range(1, 9)
     records = [timed("bct", finished=f"2026-01-0{d}", seed=d, train_bct=float(9 - d)) for d in days]
-    stage = Stage("update", "train bct (seed 9)", {})
+    stage = titled("train bct (seed 9)")
     unit = Unit("open-class", "glyphs", 9, ("bct",))
     assert Estimates(reversed(records), "32-true").of(unit, [stage]).seconds == 3.0
 

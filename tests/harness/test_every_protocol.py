@@ -8,7 +8,7 @@ import pytest
 from benchmark.api import run
 from benchmark.config.loading import load_protocol
 from benchmark.harness.execution import Compute
-from benchmark.records.old_model import old_model
+from benchmark.records.stage_titles import old_model
 
 HALF, OTHERS = [20, 40], ["retrieval", "verification", "identification"]
 RUNS = {

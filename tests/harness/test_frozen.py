@@ -25,6 +25,7 @@ from benchmark.harness.execution import Compute
 from benchmark.harness.features import ARRAY, ROWS, compute_features
 from benchmark.harness.requests import make_request
 from benchmark.harness.store import Store
+from benchmark.harness.work import FeatureWork
 from benchmark.models.backbones import to_unit, trunk
 from benchmark.models.frozen import StoredFeatures, find_features
 from benchmark.models.module import load_module
@@ -86,7 +87,7 @@ def feature_stages(result):
 
 def test_features_are_the_backbone_s_own_output(done):
     _, results, store, folder = done
-    old, *_ = (s for s in feature_stages(results["bct"]) if "view" not in s.params)
+    old, *_ = (s for s in feature_stages(results["bct"]) if not s.work.view)
     dataset = read_dataset(store.path(old.inputs["data"].name))
     made, width = trunk("convnet-4", 1, 32)
     from safetensors.torch import load_file
@@ -108,7 +109,7 @@ def test_features_are_the_backbone_s_own_output(done):
 
 def test_a_view_is_the_same_change_for_both_backbones(done):
     _, results, store, folder = done
-    stages = [s for s in feature_stages(results["bct"]) if s.params.get("view") == 2]
+    stages = [s for s in feature_stages(results["bct"]) if s.work.view == 2]
     assert len(stages) == 2
     dataset = read_dataset(store.path(stages[0].inputs["data"].name))
     images = to_unit(torch.from_numpy(dataset.train.images[np.arange(32)]))
@@ -168,7 +169,8 @@ def test_training_on_stored_features_is_training_through_the_frozen_trunk(tmp_pa
         backbone="convnet-4", weights=str(weights(tmp_path, "old")), frozen=True, hidden=(24,),
         dim=8, head="norm-softmax", scale=8.0,
     )  # fmt: skip
-    compute_features(spec, dataset, {"precision": "float32"}, tmp_path, HERE)
+    work = FeatureWork(data=tmp_path, spec={}, resampling="bilinear", precision="float32")
+    compute_features(spec, dataset, work, tmp_path, HERE)
     with np.load(tmp_path / ROWS) as rows:
         stored = StoredViews(
             spec.features_key, (np.load(tmp_path / ARRAY, mmap_mode="r"),), (rows["of-train"],)
@@ -298,7 +300,7 @@ def test_costs_count_the_frozen_part(done):
     records, results, store, _ = done
     costs = {name: record.cost for name, record in records.items()}
     facts = {
-        stage.params["spec"]["backbone"]: store.meta(stage.name)["facts"]
+        stage.work.spec["backbone"]: store.meta(stage.name)["facts"]
         for stage in feature_stages(results["bct"])
     }
     frozen, old = (facts[name]["backbone_multiply_adds"] for name in ("convnet-6", "convnet-4"))

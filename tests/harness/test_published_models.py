@@ -27,7 +27,7 @@ from benchmark.harness.requests import make_request
 from benchmark.harness.store import Store
 from benchmark.harness.submission import other_than_today
 from benchmark.records.files import read_record
-from benchmark.records.old_model import old_model
+from benchmark.records.stage_titles import old_model
 from benchmark.report.comparable import comparable
 from benchmark.training import embedding
 

@@ -10,8 +10,11 @@ from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
 from benchmark.harness import stages
 from benchmark.harness.stages import _write_update
+from benchmark.harness.work import SideWork
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
+
+USUAL = {"spec": {}, "recipe": {}, "splits": [], "seed": 0}
 
 
 def added(label, tmp_path):
@@ -30,4 +33,4 @@ def test_a_map_that_two_parts_share_counts_once(tmp_path):
 def test_a_kind_of_side_information_is_looked_up(tmp_path):
     """No module is imported by a name of a protocol."""
     with pytest.raises(BenchError, match="unknown side-information 'kinds'; known: alternative"):
-        stages.side({"module": "kinds"}, {}, None)
+        stages.side(SideWork(data=tmp_path, module="kinds", options={}, **USUAL), None)

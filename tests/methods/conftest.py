@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from support.training import one_thread  # noqa: F401
+from support.losses import CLASSES, OLD_CLASSES, double, slope
+from support.training import map_trainer, one_thread  # noqa: F401
 
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.contract import maps
@@ -14,11 +15,6 @@ from benchmark.training.data import TrainingData
 from benchmark.training.device import Device
 from benchmark.training.embedding import Batch
 from benchmark.training.loop import Trainer
-
-# The new data's classes, and those of a kept old classifier: some in common, no ids in a row,
-# and the common ones in other rows.
-CLASSES = [4, 7, 9, 20, 55]
-OLD_CLASSES = [3, 7, 20, 41]
 
 
 @pytest.fixture
@@ -99,21 +95,16 @@ def toy_job():
 
 
 @pytest.fixture(scope="session")
-def slope():
-    """Central differences of a function of a float64 array."""
+def agrees():
+    """Compare a loss, and its gradient by a batch's new features, with a writing in float64."""
 
-    def of(function, array, step=1e-5):
-        out = np.empty_like(array)
-        for place in np.ndindex(*array.shape):
-            kept, values = array[place], []
-            for sign in (1, -1):
-                array[place] = kept + sign * step
-                values.append(function(array))
-            array[place] = kept
-            out[place] = (values[0] - values[1]) / (2 * step)
-        return out
+    def check(loss, batch, wanted, rel=1e-4, rtol=3e-3, atol=3e-4):
+        new = double(batch.new)
+        assert loss.item() == pytest.approx(wanted(new), rel=rel, abs=1e-5)
+        loss.backward()
+        np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, new), rtol=rtol, atol=atol)
 
-    return of
+    return check
 
 
 @pytest.fixture(scope="session")
@@ -160,10 +151,27 @@ def by_layers():
     return forward
 
 
+class Handed(dict):
+    """Arguments that an adapter of a map hands to the fit."""
+
+    def of(self, method, pairs):
+        """What a method makes of pairs, the fit left out."""
+        return method.learn(pairs, map_trainer())
+
+    @property
+    def loss(self):
+        """The loss of all rows."""
+        return self["loss"](self["module"], *self["tensors"])
+
+    def converted(self, old):
+        """Vectors by the map, float64."""
+        return double(self["module"](old, None)[0])
+
+
 @pytest.fixture
 def handed(monkeypatch):
     """Arguments that an adapter of a map hands to the fit, which is left out."""
-    seen = {}
+    seen = Handed()
 
     def fit_map(make, loss, rows, n, trainer, **options):
         seen.update(module=make().eval(), loss=loss, tensors=rows(0), **options)

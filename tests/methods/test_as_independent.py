@@ -51,9 +51,13 @@ ON = {
 OTHERS = {"advbct": AdvBCT(), "bct-extra": BCTExtra(extra=3), "bt2": BT2(extra=3)}
 
 
-def kept(method):
-    """Does the old classifier have to be there?"""
-    return "old_head" in method.needs
+def update_of(method, toy_job, folder=None):
+    """The update of a method on toy images, with all that it needs."""
+    job = toy_job(folder, kept="old_head" in method.needs)
+    if "independent" not in method.needs:
+        return job
+    teacher = Generation(job.new_model()[0].eval(), None, torch.zeros(len(job.data), 8))
+    return changed(job, independent=teacher)
 
 
 def train_alone(job):
@@ -105,13 +109,13 @@ ROUNDING, AT_WORK = 1e-4, 0.03
 
 @pytest.mark.parametrize("name", OFF)
 def test_switched_off(name, toy_job, alone):
-    for got, wanted in weights(OFF[name].update(toy_job(kept=kept(OFF[name]))), alone):
+    for got, wanted in weights(OFF[name].update(update_of(OFF[name], toy_job)), alone):
         torch.testing.assert_close(got, wanted, atol=ROUNDING, rtol=0)
 
 
 @pytest.mark.parametrize("name", ON)
 def test_switched_on(name, toy_job, alone):
-    made = ON[name].update(toy_job(kept=kept(ON[name])))
+    made = ON[name].update(update_of(ON[name], toy_job))
     apart = max((got - wanted).abs().max().item() for got, wanted in weights(made, alone))
     assert apart > AT_WORK
 
@@ -120,10 +124,7 @@ def test_switched_on(name, toy_job, alone):
 def test_trained_as_the_independent_model(name, toy_job, baseline):
     """Traps: a classifier of more classes, or another schedule, than those it is compared with."""
     method = {**ON, **OTHERS}[name]
-    job = toy_job(kept=kept(method))
-    if "independent" in method.needs:
-        teacher = Generation(job.new_model()[0].eval(), None, torch.zeros(len(job.data), 8))
-        job = changed(job, independent=teacher)
+    job = update_of(method, toy_job)
     steps, update = watched(method.update, job)
     assert torch.equal(update.head.classes, job.data.classes)
     assert len(update.head.weight) == len(job.data.classes)
@@ -132,10 +133,10 @@ def test_trained_as_the_independent_model(name, toy_job, baseline):
     assert len(steps) == recipe.epochs * (len(job.data) // recipe.batch_size)
 
 
-@pytest.mark.parametrize("name", ON)
+@pytest.mark.parametrize("name", [*ON, *OTHERS])
 def test_a_killed_update_ends_the_same(name, toy_job, tmp_path):
-    method = ON[name]
-    wanted = method.update(toy_job(kept=kept(method)))
+    method = {**ON, **OTHERS}[name]
+    wanted = method.update(update_of(method, toy_job))
 
     class Dies(type(method)):
         def refresh(self, state, job, epoch):
@@ -144,8 +145,8 @@ def test_a_killed_update_ends_the_same(name, toy_job, tmp_path):
             super().refresh(state, job, epoch)
 
     with pytest.raises(KeyboardInterrupt):
-        Dies(**dataclasses.asdict(method)).update(toy_job(tmp_path, kept=kept(method)))
-    got = method.update(toy_job(tmp_path, kept=kept(method)))
+        Dies(**dataclasses.asdict(method)).update(update_of(method, toy_job, tmp_path))
+    got = method.update(update_of(method, toy_job, tmp_path))
     assert equal(got, (wanted.model.state_dict(), wanted.head.state_dict()))
 
 

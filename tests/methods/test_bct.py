@@ -3,17 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from support.losses import log_softmax, unit
+from support.losses import CLASSES, OLD_CLASSES, log_softmax, new_head, unit
 from support.objects import changed
 
-from benchmark.config.recipes import ModelSpec
 from benchmark.contract.classifiers import OldClassifier
-from benchmark.contract.method import Step
-from benchmark.models.heads import Head
 from methods.bct import BCT
 
-# As in conftest.py.
-CLASSES, OLD_CLASSES = [4, 7, 9, 20, 55], [3, 7, 20, 41]
 KEPT = ["softmax", "norm-softmax", "cosface", "arcface"]
 
 
@@ -75,44 +70,20 @@ CASES = [(None, "synthesize")] + [(k, u) for k in KEPT for u in ("old", "distill
 
 @pytest.mark.parametrize(("kept", "unknown"), CASES)
 @pytest.mark.parametrize("d_new", [6, 9])
-def test_loss_is_eq_7_and_8(make_job, make_batch, arcface, slope, kept, unknown, d_new):
+def test_loss_is_eq_7_and_8(make_job, make_batch, arcface, agrees, kept, unknown, d_new):
     job = make_job(kept)
     batch = make_batch(job, d_new=d_new)
     known = {CLASSES[y] in OLD_CLASSES for y in batch.labels.tolist()}
     assert known == {True, False}
     method = BCT(unknown=unknown, weight=0.7)
-    head = Head("arcface", d_new, CLASSES, 16.0, 0.2)
-    state = method.prepare(job)
-    loss = method.loss(batch, head, state)
+    head = new_head(d_new)
+    loss = method.loss(batch, head, method.prepare(job))
 
     def wanted(new):
         own = arcface(head, new, batch.labels.tolist())
         return own + 0.7 * influence(job, batch, new, unknown, method.temperature)
 
-    new = batch.new.detach().double().numpy()
-    assert loss.item() == pytest.approx(wanted(new), rel=1e-4, abs=1e-5)
-    loss.backward()
-    np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, new), rtol=3e-3, atol=3e-4)
-
-
-@pytest.mark.parametrize(("kept", "unknown"), CASES)
-def test_nothing_old_learns(make_job, make_batch, kept, unknown):
-    job = make_job(kept)
-    if kept is not None:
-        job.old.head.requires_grad_(True)  # even where the caller forgot to freeze it
-    job.old.features.requires_grad_(True)
-    method = BCT(unknown=unknown)
-    state = method.prepare(job)
-    assert not list(state.parameters())
-    batch = make_batch(job)
-    batch.old = batch.old.detach().requires_grad_(True)
-    before = {k: v.clone() for k, v in state.state_dict().items()}
-    method.loss(batch, Head("arcface", 6, CLASSES, 16.0, 0.2), state).backward()
-    assert batch.new.grad.abs().sum() > 0
-    assert job.old.features.grad is None and batch.old.grad is None
-    if kept is not None:
-        assert job.old.head.weight.grad is None
-    assert all(torch.equal(v, before[k]) for k, v in state.state_dict().items())
+    agrees(loss, batch, wanted)
 
 
 @pytest.mark.parametrize("kept", KEPT)
@@ -204,24 +175,6 @@ def test_distill_is_least_where_the_outputs_agree(make_job, make_batch):
     moved = batch.old + 0.3 * torch.randn(batch.old.shape)
     batch.new = moved
     assert of(method, batch, state) > value
-
-
-def test_needs():
-    assert BCT().needs == ()
-    assert BCT(unknown="old").needs == BCT(unknown="distill").needs == ("old_head",)
-    assert BCT().weight == 1.0
-
-
-@pytest.mark.parametrize(("unknown", "refused"), [("synthesize", 0), ("old", 1), ("distill", 0)])
-def test_refuses_where_the_old_classifier_knows_no_class(unknown, refused):
-    """Distillation asks K for its answers, not for the row of a class."""
-    spec = ModelSpec(backbone="convnet-2", dim=8)
-    method = BCT(unknown=unknown)
-    assert method.refuses(Step(spec, spec, shared_classes=True)) is None
-    reason = method.refuses(Step(spec, spec, shared_classes=False))
-    assert reason == ("the old classifier knows no class of the new data" if refused else None)
-    assert method.refuses(Step(spec, ModelSpec(backbone="convnet-2", dim=9))) is None, "section 3.6"
-    assert "no shorter" in method.refuses(Step(spec, ModelSpec(backbone="convnet-2", dim=7)))
 
 
 def test_distill_learns_where_the_old_classifier_knows_no_class(make_job, make_batch):

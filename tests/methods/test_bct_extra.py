@@ -3,23 +3,18 @@
 import numpy as np
 import pytest
 import torch
+from support.losses import CLASSES, OLD_CLASSES, new_head
 
-from benchmark.config.recipes import ModelSpec
-from benchmark.contract.method import Step
-from benchmark.models.heads import Head
 from benchmark.models.parts import FirstDims
 from methods.bct import BCT
 from methods.bct_extra import BCTExtra
 
-# As in conftest.py.
-CLASSES, OLD_CLASSES = [4, 7, 9, 20, 55], [3, 7, 20, 41]
 
-
-def test_loss_is_that_of_a_padded_classifier(make_job, make_batch, arcface, slope):
+def test_loss_is_that_of_a_padded_classifier(make_job, make_batch, arcface, agrees):
     job = make_job("softmax")
     batch = make_batch(job, d_new=10)
     method = BCTExtra(extra=4, unknown="old", weight=0.7)
-    head = Head("arcface", 10, CLASSES, 16.0, 0.2)
+    head = new_head(10)
     loss = method.loss(batch, head, method.prepare(job))
     padded = np.zeros((4, 10))
     padded[:, :6] = job.old.head.weight.double().numpy()
@@ -33,10 +28,7 @@ def test_loss_is_that_of_a_padded_classifier(make_job, make_batch, arcface, slop
                 total += np.logaddexp.reduce(logits) - logits[OLD_CLASSES.index(CLASSES[y])]
         return arcface(head, new, batch.labels.tolist()) + 0.7 * total / len(new)
 
-    new = batch.new.detach().double().numpy()
-    assert loss.item() == pytest.approx(wanted(new), rel=1e-4)
-    loss.backward()
-    np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, new), rtol=3e-3, atol=3e-4)
+    agrees(loss, batch, wanted)
 
 
 @pytest.mark.parametrize("kept", [None, "arcface"])
@@ -79,15 +71,3 @@ def test_the_model_it_leaves_behind(toy_job):
     vectors = made.model(images)
     assert vectors.shape == (2, 11) and isinstance(made.query_view, FirstDims)
     assert torch.equal(made.query_view(vectors), vectors[:, :8])
-
-
-def test_what_it_needs_and_refuses():
-    method, spec = BCTExtra(), ModelSpec(backbone="convnet-2", dim=8)
-    assert method.extra == 32 and method.needs == ()
-    assert method.changes == ("training", "dimension")
-    assert method.refuses(Step(spec, ModelSpec(backbone="convnet-2", dim=40))) is None
-    assert "no shorter" in method.refuses(Step(spec, ModelSpec(backbone="convnet-2", dim=7)))
-    apart = Step(spec, spec, shared_classes=False)
-    assert method.refuses(apart) is None
-    assert BCTExtra(unknown="distill").refuses(apart) is None
-    assert "no class" in BCTExtra(unknown="old").refuses(apart)

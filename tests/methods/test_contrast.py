@@ -3,13 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from support.losses import new_head, unit
 
-from benchmark.models.heads import Head
 from methods.contrast import Contrast
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
 def term(new, old, labels, tau, hardest, stored=None):
@@ -25,17 +21,12 @@ def term(new, old, labels, tau, hardest, stored=None):
     return total / len(labels)
 
 
-@pytest.fixture
-def head():
-    return Head("arcface", 6, range(5), 16.0, 0.2)
-
-
 CASES = [(0.5, 0), (0.01, 10), (0.2, 3), (0.2, 99)]
 
 
 @pytest.mark.parametrize(("tau", "hardest"), CASES)
-def test_loss_and_gradient(make_job, make_batch, head, arcface, slope, tau, hardest):
-    job = make_job()
+def test_loss_and_gradient(make_job, make_batch, arcface, agrees, tau, hardest):
+    job, head = make_job(), new_head()
     batch = make_batch(job)
     method = Contrast(weight=0.7, tau=tau, hardest=hardest)
     loss = method.loss(batch, head, method.prepare(job))
@@ -45,24 +36,21 @@ def test_loss_and_gradient(make_job, make_batch, head, arcface, slope, tau, hard
     def wanted(new):
         return arcface(head, new, labels) + 0.7 * term(new, old, labels, tau, hardest, stored)
 
-    assert loss.item() == pytest.approx(wanted(stored.copy()), rel=1e-4)
-    loss.backward()
-    expected = slope(wanted, stored.copy())
-    np.testing.assert_allclose(batch.new.grad.numpy(), expected, rtol=5e-3, atol=1e-3)
+    agrees(loss, batch, wanted, rtol=5e-3, atol=1e-3)
 
 
-def influence(method, batch, head):
+def influence(method, batch, head=new_head()):  # noqa: B008
     return method.loss(batch, head, torch.nn.Module()) - head(batch.new, batch.labels)
 
 
 @pytest.mark.parametrize(("tau", "hardest"), CASES[:2])
-def test_trap_the_positive_is_the_same_image(make_job, make_batch, head, tau, hardest):
+def test_trap_the_positive_is_the_same_image(make_job, make_batch, tau, hardest):
     """Not the first image of the class in the batch; other images of the class do not matter."""
     job = make_job()
     rows = torch.cat([(job.data.labels == y).nonzero()[:4, 0] for y in (0, 1)])
     batch = make_batch(job, rows=rows)
     method = Contrast(tau=tau, hardest=hardest)
-    value = influence(method, batch, head)
+    value = influence(method, batch)
     new, old = batch.new.detach().double().numpy(), batch.old.double().numpy()
     labels = batch.labels.tolist()
     assert value.item() == pytest.approx(term(new, old, labels, tau, hardest), rel=1e-3)
@@ -71,48 +59,26 @@ def test_trap_the_positive_is_the_same_image(make_job, make_batch, head, tau, ha
     # What stands beside an image of its own class may be anything.
     mixed = batch.old.clone()
     mixed[[1, 2, 3]] = torch.randn(3, 6)
-    before = torch.autograd.grad(influence(method, batch, head), batch.new)[0]
+    before = torch.autograd.grad(influence(method, batch), batch.new)[0]
     batch.old = mixed
-    after = torch.autograd.grad(influence(method, batch, head), batch.new)[0]
+    after = torch.autograd.grad(influence(method, batch), batch.new)[0]
     assert torch.equal(before[0], after[0])
 
 
-def test_the_order_of_the_batch_does_not_matter(make_job, make_batch, head):
+def test_the_order_of_the_batch_does_not_matter(make_job, make_batch):
     job = make_job()
     batch = make_batch(job, size=20)
-    value = influence(Contrast(), batch, head)
+    value = influence(Contrast(), batch)
     turn = torch.randperm(20, generator=torch.Generator().manual_seed(0))
     for name in ("new", "old", "labels", "index"):
         setattr(batch, name, getattr(batch, name)[turn])
-    torch.testing.assert_close(influence(Contrast(), batch, head), value)
+    torch.testing.assert_close(influence(Contrast(), batch), value)
 
 
 @pytest.mark.parametrize("hardest", [0, 10])
-def test_a_batch_of_one_class_has_no_contrast(make_job, make_batch, head, hardest):
+def test_a_batch_of_one_class_has_no_contrast(make_job, make_batch, hardest):
     job = make_job()
     batch = make_batch(job, rows=(job.data.labels == 2).nonzero().squeeze(1))
-    value = influence(Contrast(hardest=hardest), batch, head)
+    value = influence(Contrast(hardest=hardest), batch)
     assert value.item() == pytest.approx(0.0, abs=1e-5)
     assert torch.autograd.grad(value, batch.new)[0].abs().max() < 1e-5
-
-
-def test_lengths_do_not_matter(make_job, make_batch, head):
-    job = make_job()
-    batch = make_batch(job)
-    before = influence(Contrast(), batch, head)
-    batch.new, batch.old = 0.2 * batch.new, 3 * batch.old
-    torch.testing.assert_close(influence(Contrast(), batch, head), before)
-
-
-def test_old_features_get_no_gradient(make_job, make_batch, head):
-    batch = make_batch(make_job())
-    batch.old.requires_grad_(True)
-    influence(Contrast(), batch, head).backward()
-    assert batch.old.grad is None and batch.new.grad.abs().sum() > 0
-
-
-def test_variants():
-    assert Contrast(**Contrast.variants["fastfill"]) == Contrast()
-    top = Contrast(**Contrast.variants["top10"])
-    assert (top.tau, top.hardest, top.weight) == (0.01, 10, 1.0)
-    assert Contrast().needs == ()

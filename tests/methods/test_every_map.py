@@ -2,13 +2,26 @@
 
 import numpy as np
 import pytest
+import torch
 from support.toy_runs import ONE_EPOCH, run_toy
+from support.training import map_trainer
 
 from benchmark.config import registry
 from benchmark.config.recipes import Recipe
-from benchmark.contract.arrays import BLOCK
+from benchmark.contract.arrays import BLOCK, apply, apply_part
 from benchmark.contract.bases import FeatureTransformation
+from benchmark.contract.conversion import Conversion
+from benchmark.contract.pairs import Pairs
 from benchmark.contract.two_models import TwoModels
+from benchmark.errors import BenchError
+from benchmark.models.heads import Head
+from benchmark.models.module import save_module
+from benchmark.models.transformation import (
+    Bottlenecks,
+    ParallelBottlenecks,
+    Transformation,
+    Uncertain,
+)
 
 CLASSES = {name: registry.method_class(name) for name in registry.method_files()}
 NAMES = [
@@ -56,8 +69,8 @@ def arrays():
     ("label", "chain"),
     [*((n, False) for n in [*NAMES, *QUERIES, *OTHERS, *SIDED]), *((n, True) for n in SIDED)],
 )
-def test_an_item_is_converted_alone(arrays, label, chain):
-    """Bit for bit in any order and batch; in a chain with g, and the priority of all items."""
+def test_an_item_is_converted_alone(arrays, label, chain, tmp_path):
+    """Bit for bit in any order and batch, stored; in a chain with g, and the priority of all."""
     side = arrays["side"] if label in SIDED else None
     params: dict = {"width": 64} if hasattr(CLASSES[label.partition(":")[0]], "width") else {}
     new, weight = arrays["new"], arrays["weight"]
@@ -82,6 +95,8 @@ def test_an_item_is_converted_alone(arrays, label, chain):
 
     n = len(arrays["old"])
     whole = given(np.arange(n))
+    made.save(tmp_path / "map")
+    made = Conversion.load(tmp_path / "map")
     changed = whole[-1] if label in QUERIES else whole[0]
     assert len(np.unique(changed, axis=0)) == n
     shuffled = np.random.default_rng(1).permutation(n)
@@ -109,3 +124,67 @@ def test_new_new_is_independents(records, label):
         assert made.intervals[case] == alone.intervals[case]
     assert made.scores["new/old"] != alone.scores["new/old"]
     assert ("old'/old'" in made.scores) == (label in NAMES)
+
+
+SMALL = {
+    "transformation": lambda: Transformation(12, 3, 8, 256, normalise=True),
+    "uncertain": lambda: Uncertain(Transformation(12, 3, 5, 16, True), 5),
+    "parallel": lambda: ParallelBottlenecks(12, 16, 2, 16, True),
+    "chain": lambda: Bottlenecks(12, 16, 2, 16, True),
+}
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_a_stored_map_converts_an_item_alone(kind, tmp_path):
+    """Bit for bit, whatever stands before, after and beside it."""
+    torch.manual_seed(0)
+    made = SMALL[kind]()
+    rng = np.random.default_rng(0)
+    vectors, side = (rng.standard_normal((1030, d)).astype(np.float32) for d in (12, 3))
+    made(torch.from_numpy(vectors[:50]), torch.from_numpy(side[:50]))  # norms have seen something
+    if kind == "uncertain":
+        torch.nn.init.normal_(made.psi.weight)
+    save_module(made.eval(), tmp_path / "convert.safetensors")
+
+    def stored(rows):
+        found = apply_part(tmp_path, "convert", vectors[rows], side[rows])
+        return found if isinstance(found, tuple) else (found,)
+
+    whole = stored(slice(None))
+    assert whole[0].dtype == np.float32 and len(np.unique(whole[0], axis=0)) == 1030
+    direct = apply(made, vectors, side)
+    np.testing.assert_array_equal(direct[0] if isinstance(direct, tuple) else direct, whole[0])
+    for n in (1, 3, 511, 512, 513, 700):
+        rows = rng.permutation(1030)[:n]
+        for part, every in zip(stored(rows), whole, strict=True):
+            np.testing.assert_array_equal(part, every[rows])
+    assert apply_part(tmp_path, "query_view", vectors) is None
+
+
+@pytest.mark.parametrize(
+    ("label", "params", "said"),
+    [
+        ("fastfill", {}, r"^fastfill: needs the new classifier \(head\) and labels$"),
+        ("lce", {}, r"^lce: needs the new classifier \(head\) and labels$"),
+        ("rbt", {"kl": 1.0}, r"^rbt: kl needs the new classifier \(head\)$"),
+        ("fct", {"loss": "kl"}, "needs the new classifier"),
+    ],
+)
+def test_a_classifier_that_is_needed(label, params, said):
+    old, new, labels = torch.randn(40, 6), torch.randn(40, 5), torch.arange(40) % 4
+    method, head = registry.method(label, params), Head("arcface", 5, range(4))
+    lacking = [Pairs(old, new), Pairs(old, new, labels)]
+    if "labels" in said:
+        lacking.append(Pairs(old, new, head=head))
+        with pytest.raises(BenchError, match="expected rows of the head, 0 to 2, got 0 to 3"):
+            Pairs(old, new, labels, head=Head("arcface", 5, range(3)))
+    for pairs in lacking:
+        with pytest.raises(BenchError, match=said):
+            method.learn(pairs, map_trainer())
+
+
+@pytest.mark.parametrize(("label", "params"), [("rbt", {}), ("fct", {}), ("fastfill:l2", {})])
+def test_a_map_of_vectors_alone_needs_no_classifier(label, params):
+    pairs = Pairs(torch.randn(40, 6), torch.randn(40, 5))
+    fitted = registry.method(label, params).learn(pairs, map_trainer(2))
+    assert (fitted.priority is not None) == (label == "fastfill:l2")

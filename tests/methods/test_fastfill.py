@@ -5,26 +5,17 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.losses import slope
+from support.training import map_trainer
 from torch import nn
 from torch.nn import functional as F
 
-from benchmark.config.recipes import Recipe
-from benchmark.contract.arrays import apply
 from benchmark.contract.maps import squared_distance
 from benchmark.contract.pairs import Pairs
-from benchmark.errors import BenchError
 from benchmark.metrics.statistics import kendall_tau
 from benchmark.models.heads import Head
-from benchmark.models.module import load_module, save_module
 from benchmark.models.transformation import Transformation, Uncertain
-from benchmark.training.device import Device
-from benchmark.training.loop import Trainer
 from methods.fastfill import FastFill
-
-
-def trainer(steps=10, seed=0, **changes):
-    recipe = Recipe(epochs=1, transform_steps=steps, transform_batch=64, **changes)
-    return Trainer(recipe, seed, Device("cpu"))
 
 
 def make_head(kind="arcface", dim=5, classes=4, seed=0, **options):
@@ -122,7 +113,7 @@ def test_lambda_is_a_shift(lam):
 
 
 @pytest.mark.parametrize("losses", ["both", "l2", "disc"])
-def test_the_best_variance_is_lambda_times_the_loss(losses, slope):
+def test_the_best_variance_is_lambda_times_the_loss(losses):
     error = torch.tensor([[0.3, -0.4, 1.2]]).double()
     disc = None if losses == "l2" else torch.tensor([2.5]).double()
     own = {"both": 0.09 + 0.16 + 1.44 + 2.5, "l2": 0.09 + 0.16 + 1.44, "disc": 2.5}[losses]
@@ -157,10 +148,9 @@ def test_whole_loss_with_arcface(handed, data, arcface, distance):
     """L_disc is the new classifier's own loss: with its margin, scale and normalisation."""
     old, new, labels = data
     head = make_head()
-    FastFill(width=16).learn(Pairs(old, new, labels, head=head, distance=distance), trainer())
+    handed.of(FastFill(width=16), Pairs(old, new, labels, head=head, distance=distance))
     with torch.no_grad():
         handed["module"].psi.weight.normal_()
-        got = handed["loss"](handed["module"], *handed["tensors"]).item()
         made, logs = handed["module"].estimates(old, None)
     made, logs, target = (x.double().numpy() for x in (made, logs, new))
     lengths = np.linalg.norm(made, axis=1)
@@ -169,33 +159,27 @@ def test_whole_loss_with_arcface(handed, data, arcface, distance):
         target = target / np.linalg.norm(target, axis=1, keepdims=True)
     disc = [arcface(head, made[i : i + 1], labels[i : i + 1].numpy()) for i in range(200)]
     each = [by_hand(made[i] - target[i], disc[i], logs[i], 1 / 5, "both", True) for i in range(200)]
-    assert got == pytest.approx(np.mean(each), rel=1e-4)
+    assert handed.loss.item() == pytest.approx(np.mean(each), rel=1e-4)
 
 
 def test_whole_loss_with_softmax(handed, data):
     """A softmax classifier reads lengths: features go in as they are; smoothing is its own."""
     old, new, labels = data
     head = make_head("softmax", smoothing=0.1)
-    FastFill(losses="disc", uncertainty=False, width=16).learn(
-        Pairs(old, 5 * new, labels, head=head), trainer()
-    )
-    with torch.no_grad():
-        got = handed["loss"](handed["module"], *handed["tensors"]).item()
-        made = handed["module"](old, None)[0].double().numpy()
-    logits = made @ head.weight.detach().double().numpy().T
+    method = FastFill(losses="disc", uncertainty=False, width=16)
+    handed.of(method, Pairs(old, 5 * new, labels, head=head))
+    logits = handed.converted(old) @ head.weight.detach().double().numpy().T
     logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
     wanted = -0.9 * logs[np.arange(200), labels] - 0.1 * logs.mean(1)
-    assert got == pytest.approx(wanted.mean(), rel=1e-4)
+    assert handed.loss.item() == pytest.approx(wanted.mean(), rel=1e-4)
 
 
 def test_without_uncertainty_and_classifier_it_is_fct(handed, data):
     old, new, _ = data
-    fitted = FastFill(losses="l2", uncertainty=False, width=16).learn(
-        Pairs(old, new, distance="l2"), trainer()
-    )
-    with torch.no_grad():
-        own = handed["loss"](handed["module"], *handed["tensors"])
-        torch.testing.assert_close(own, squared_distance(fitted.convert(old, None)[0], new))
+    method = FastFill(losses="l2", uncertainty=False, width=16)
+    fitted = handed.of(method, Pairs(old, new, distance="l2"))
+    wanted = squared_distance(fitted.convert(old, None)[0], new)
+    torch.testing.assert_close(handed.loss, wanted)
     assert fitted.priority is None and handed["frozen"] == (None,)
 
 
@@ -204,7 +188,7 @@ def test_the_classifier_stays(data):
     old, new, labels = data
     head = make_head()
     before = head.weight.detach().clone()
-    fitted = FastFill(width=16).learn(Pairs(old, new, labels, head=head), trainer(20))
+    fitted = FastFill(width=16).learn(Pairs(old, new, labels, head=head), map_trainer(20))
     assert torch.equal(head.weight, before)
     assert head.weight.grad is None and head.weight.requires_grad and head.training
     bare = Uncertain(Transformation(6, 0, 5, 16, normalise=True), 5)
@@ -216,23 +200,11 @@ def test_the_classifier_stays(data):
 def test_all_that_is_built_learns(handed, data, chosen):
     """Trap: several devices refuse a parameter that the loss does not read."""
     old, new, labels = data
-    FastFill(**chosen, width=16).learn(Pairs(old, new, labels, head=make_head()), trainer())
+    handed.of(FastFill(**chosen, width=16), Pairs(old, new, labels, head=make_head()))
     module = handed["module"]
-    handed["loss"](module, *handed["tensors"]).backward()
+    handed.loss.backward()
     assert [n for n, p in module.named_parameters() if p.grad is None] == []
     assert isinstance(module, Uncertain) == chosen["uncertainty"]
-
-
-def test_classifier_and_labels_are_needed(data):
-    old, new, labels = data
-    for pairs in (Pairs(old, new), Pairs(old, new, labels), Pairs(old, new, head=make_head())):
-        with pytest.raises(
-            BenchError, match=r"^fastfill: needs the new classifier \(head\) and labels$"
-        ):
-            FastFill().learn(pairs, trainer())
-    with pytest.raises(BenchError, match="labels: expected rows of the head, 0 to 2, got 0 to 3"):
-        FastFill().learn(Pairs(old, new, labels, head=make_head(classes=3)), trainer())
-    assert FastFill(losses="l2", width=16).learn(Pairs(old, new), trainer()).priority is not None
 
 
 # --- sigma
@@ -263,7 +235,9 @@ def test_expected_sigma_ranks_items(noisy, chosen, precision):
     with torch.no_grad():
         head.weight.copy_(centres)
     pairs = Pairs(old[:400], new[:400], labels[:400], head=head, distance="l2")
-    fitted = FastFill(width=64, lr=5e-3, **chosen).learn(pairs, trainer(80, precision=precision))
+    fitted = FastFill(width=64, lr=5e-3, **chosen).learn(
+        pairs, map_trainer(80, precision=precision)
+    )
     with torch.inference_mode():
         made, _ = fitted.convert(old[400:], None)
         true = (made - new[400:]).square().sum(1)
@@ -301,7 +275,7 @@ def test_sigma_starts_at_about_one(handed):
     """Far from log d = 4.2 or from what a biased start would give, in the fit's first step too."""
     rng = torch.Generator().manual_seed(0)
     old, new = (3 * torch.randn(256, 64, generator=rng) for _ in range(2))
-    FastFill(losses="l2").learn(Pairs(old, new), trainer())
+    handed.of(FastFill(losses="l2"), Pairs(old, new))
     made = handed["module"]
     assert not made.psi.bias.any()
     with torch.no_grad():
@@ -326,21 +300,6 @@ def test_one_dimension_given_up_does_not_switch_the_classifier_off():
     assert got.item() == pytest.approx(3 / 1000**0.2 + math.log(1000.0))
 
 
-def test_priority_is_stored_with_its_map(tmp_path):
-    torch.manual_seed(0)
-    made = Uncertain(Transformation(6, 3, 5, 16, True), 5)
-    nn.init.normal_(made.psi.weight)
-    made.map(torch.randn(50, 6), torch.randn(50, 3))
-    save_module(made.eval(), tmp_path / "priority.safetensors")
-    read = load_module(tmp_path / "priority.safetensors")
-    old, side = np.random.default_rng(0).standard_normal((2, 700, 6)).astype(np.float32)
-    side = np.ascontiguousarray(side[:, :3])
-    whole = apply(made, old, side)
-    np.testing.assert_array_equal(whole, apply(read, old, side))
-    some = np.random.default_rng(1).permutation(700)[:100]
-    np.testing.assert_array_equal(apply(made, old[some], side[some]), whole[some])
-
-
 def test_variants_change_what_they_say(data):
     old, new, labels = data
     pairs = Pairs(old, new, labels, head=make_head())
@@ -348,12 +307,10 @@ def test_variants_change_what_they_say(data):
         method = FastFill(**chosen, width=16)
         assert ("uncertainty" in name) == (not method.uncertainty)
         if method.side == "none":
-            fitted = method.learn(pairs, trainer(3))
+            fitted = method.learn(pairs, map_trainer(3))
             assert (fitted.priority is None) == (not method.uncertainty)
             if fitted.priority is not None:
                 assert fitted.priority.psi.out_features == (5 if name == "diagonal" else 1)
-    assert FastFill(side="simclr").needs == ("independent", "side:simclr")
-    assert FastFill().needs == ("independent",)
 
 
 def test_side_information_along_a_chain(data):
@@ -361,7 +318,7 @@ def test_side_information_along_a_chain(data):
     old, new, labels = data
     side, new_side = new[:, :3] * 2, old[:, :4] + 1
     pairs = Pairs(old, new, labels, side=side, head=make_head(), new_side=new_side)
-    fitted = FastFill(side="simclr", width=16, lr=5e-3).learn(pairs, trainer(60))
+    fitted = FastFill(side="simclr", width=16, lr=5e-3).learn(pairs, map_trainer(60))
     assert set(fitted.curves) == {"map", "side"}
     with torch.inference_mode():
         vectors, moved = fitted.convert(old, side)
@@ -370,14 +327,3 @@ def test_side_information_along_a_chain(data):
     assert moved.shape == (200, 4)
     spread = (new_side - new_side.mean(0)).square().sum()
     assert (moved - new_side).square().sum() < 0.8 * spread
-
-
-def test_defaults_of_the_paper():
-    made = FastFill()
-    assert (made.losses, made.uncertainty, made.diagonal, made.side) == (
-        "both",
-        True,
-        False,
-        "none",
-    )
-    assert (made.lr, made.warmup * 80) == (5e-4, 5)

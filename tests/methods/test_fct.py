@@ -3,19 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from support.losses import slope
+from support.training import map_trainer
 from torch import nn
 from torch.nn import functional as F
 
-from benchmark.config.recipes import Recipe
-from benchmark.contract.arrays import apply_part
 from benchmark.contract.maps import kl_divergence, squared_distance
 from benchmark.contract.pairs import Pairs
-from benchmark.errors import BenchError
 from benchmark.models.heads import Head
 from benchmark.models.module import load_module, save_module
 from benchmark.models.transformation import Transformation, WithSide
-from benchmark.training.device import Device
-from benchmark.training.loop import Trainer
 from methods.fct import FCT
 
 
@@ -51,15 +48,6 @@ def test_capacities_of_table_11(width, millions):
     hand = 2 * (128 * 256 + 256 + 512 + 256 * 256 + 256 + 512)
     hand += 512 * width + width + 2 * width + width * width + width + 2 * width + width * 128 + 128
     assert count * 1e6 == hand
-
-
-def test_defaults_of_the_paper():
-    made = FCT()
-    assert (made.width, made.lr, made.weight_decay) == (2048, 5e-4, 3.0517578125e-05)
-    assert (made.warmup * 80, made.freeze_norm * 80) == (5, 40)
-    assert made.needs == ("independent",)
-    assert FCT(side="simclr").needs == ("independent", "side:simclr")
-    assert not FCT.own_model
 
 
 @pytest.fixture
@@ -188,18 +176,13 @@ def test_divergence_of_what_the_new_classifier_makes_of_both(kind, loss):
     assert made.item() != pytest.approx(wrong, rel=1e-2)
 
 
-def test_gradient_of_the_divergence(slope):
+def test_gradient_of_the_divergence():
     head, p, q = classifier("softmax"), torch.randn(4, 3), torch.randn(4, 3, requires_grad=True)
     kl_divergence(head, p, q).backward()
     wanted = slope(
         lambda x: kl(shares(head, p.double().numpy()), shares(head, x)), q.detach().double().numpy()
     )
     np.testing.assert_allclose(q.grad, wanted, rtol=1e-3, atol=1e-5)
-
-
-def trainer(steps=60, seed=0, folder=None, **changes):
-    recipe = Recipe(epochs=1, transform_steps=steps, transform_batch=32, **changes)
-    return Trainer(recipe, seed, Device("cpu"), folder)
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +199,7 @@ def test_fit(pairs, distance, precision):
     old, new = pairs
     method = FCT(width=32)
     fitted = method.learn(
-        Pairs(old, new, distance=distance), trainer(precision=precision, steps=150)
+        Pairs(old, new, distance=distance), map_trainer(precision=precision, steps=150)
     )
     convert, loss = fitted.convert, fitted.curves["map"].loss
     assert loss[-1] < 0.5 * loss[0]
@@ -238,7 +221,7 @@ def test_fit_through_the_frozen_classifier(loss):
     new, head = torch.randn(200, 3, generator=rng), classifier("softmax")
     before = head.weight.detach().clone()
     given = Pairs(new @ torch.randn(3, 6, generator=rng), new, head=head)
-    fitted = FCT(width=32, loss=loss).learn(given, trainer(steps=100))
+    fitted = FCT(width=32, loss=loss).learn(given, map_trainer(steps=100))
     curve = fitted.curves["map"].loss
     assert curve[-1] < 0.5 * curve[0]
     # What the caller holds may still learn, and what is stored is the map alone.
@@ -246,11 +229,6 @@ def test_fit_through_the_frozen_classifier(loss):
     assert head.weight.requires_grad and head.training
     bare = Transformation(6, 0, 3, 32, normalise=True)
     assert set(fitted.convert.state_dict()) == set(bare.state_dict())
-
-
-def test_a_divergence_needs_the_classifier(pairs):
-    with pytest.raises(BenchError, match="needs the new classifier"):
-        FCT(loss="kl").learn(Pairs(*pairs), trainer())
 
 
 @pytest.mark.parametrize("kind", [None, "softmax", "arcface"])
@@ -264,14 +242,14 @@ def test_what_is_normalised(pairs, kind, distance):
         given = Pairs(
             old, new, distance=distance, old_head=heads[0], head=heads[1], chained=chained
         )
-        convert = FCT(width=8).learn(given, trainer(steps=2)).convert
+        convert = FCT(width=8).learn(given, map_trainer(steps=2)).convert
         # Lengths of fresh embeddings say something, so only a chain does without them.
         assert (convert.normalise, convert.normalise_old) == (wanted, wanted and chained)
 
 
 def test_statistics_are_frozen_from_half_way(pairs):
     old, new = pairs
-    convert = FCT(width=32).learn(Pairs(old, new), trainer(steps=40)).convert
+    convert = FCT(width=32).learn(Pairs(old, new), map_trainer(steps=40)).convert
     norms = [m for m in convert.modules() if isinstance(m, nn.BatchNorm1d)]
     assert [int(m.num_batches_tracked) for m in norms] == [20] * 6
 
@@ -280,7 +258,7 @@ def test_side_information_is_used(pairs):
     """Old vectors that say nothing, side-information that says everything."""
     _, new = pairs
     blind = Pairs(torch.randn(200, 6), new, side=2 * new)
-    fitted = FCT(width=32, side="simclr").learn(blind, trainer(steps=150))
+    fitted = FCT(width=32, side="simclr").learn(blind, map_trainer(steps=150))
     convert, curves = fitted.convert, fitted.curves
     assert curves["map"].loss[-1] < 0.3 * curves["map"].loss[0]
     assert convert.dim_side == 5
@@ -293,7 +271,7 @@ def test_a_map_of_side_information_where_a_later_update_follows(pairs, tmp_path)
     wanted = torch.tanh(torch.cat([old, side], dim=1)[:, 3:10]) * 2
     given = Pairs(old, new, side=side, new_side=wanted)
     method = FCT(width=32, side="simclr")
-    fitted = method.learn(given, trainer(steps=150))
+    fitted = method.learn(given, map_trainer(steps=150))
     made = fitted.convert
     assert isinstance(made, WithSide) and set(fitted.curves) == {"map", "side"}
     with torch.inference_mode():
@@ -303,7 +281,7 @@ def test_a_map_of_side_information_where_a_later_update_follows(pairs, tmp_path)
     spread = (wanted - wanted.mean(0)).square().sum(1).mean()
     assert (carried - wanted).square().sum(1).mean() < 0.4 * spread
     # h is the one of an update without a successor: g takes nothing from it.
-    alone = method.learn(Pairs(old, new, side=side), trainer(steps=150)).convert
+    alone = method.learn(Pairs(old, new, side=side), map_trainer(steps=150)).convert
     assert isinstance(alone, Transformation)
     states = [m.state_dict() for m in (alone, made.h, made.g)]
     assert all(torch.equal(v, states[1][k]) for k, v in states[0].items())
@@ -319,47 +297,8 @@ def test_side_information_by_squared_error_under_any_loss(pairs):
     old, new = pairs
     given = Pairs(old, new, side=old[:, :4], new_side=old[:, 2:5], head=Head("softmax", 5, [0, 1]))
     made = [
-        FCT(width=8, side="simclr", loss=loss).learn(given, trainer(steps=5))
+        FCT(width=8, side="simclr", loss=loss).learn(given, map_trainer(steps=5))
         for loss in ("mse", "kl")
     ]
     assert made[0].curves["side"].loss == made[1].curves["side"].loss
     assert made[0].curves["map"].loss != made[1].curves["map"].loss
-
-
-def test_same_seed_same_map(pairs, tmp_path):
-    old, new = pairs
-    made = [
-        FCT(width=16).learn(Pairs(old, new), trainer(seed=s, steps=10)).convert for s in (0, 0, 1)
-    ]
-    states = [m.state_dict() for m in made]
-    assert all(torch.equal(v, states[1][k]) for k, v in states[0].items())
-    assert any(not torch.equal(v, states[2][k]) for k, v in states[0].items())
-
-
-# --- the gallery
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("update")
-    torch.manual_seed(0)
-    save_module(Transformation(12, 3, 8, 256, normalise=True), path / "convert.safetensors")
-    return path
-
-
-@pytest.mark.parametrize("n", [1, 3, 511, 512, 513, 700])
-def test_an_item_is_converted_alone(folder, n):
-    """Bit for bit, whatever stands before, after and beside it."""
-    rng = np.random.default_rng(0)
-    vectors = rng.standard_normal((1030, 12)).astype(np.float32)
-    side = rng.standard_normal((1030, 3)).astype(np.float32)
-    whole, kept = apply_part(folder, "convert", vectors, side)
-    assert whole.shape == (1030, 8) and whole.dtype == np.float32
-    np.testing.assert_array_equal(kept, side)
-    rows = rng.permutation(1030)[:n]
-    part, _ = apply_part(folder, "convert", vectors[rows], side[rows])
-    np.testing.assert_array_equal(part, whole[rows])
-
-
-def test_what_an_update_does_not_have(folder):
-    assert apply_part(folder, "query_view", np.zeros((2, 8), np.float32)) is None

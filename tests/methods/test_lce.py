@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import torch
 from published_scripts import lce_borders, lce_terms
-from support.losses import unit
+from support.losses import slope, unit
+from support.training import map_trainer
 
-from benchmark.config.recipes import Recipe
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
-from benchmark.training.device import Device
-from benchmark.training.loop import Trainer
 from benchmark.training.prototypes import (
     CentreAlignment,
     ClassBorders,
@@ -23,11 +21,6 @@ from benchmark.training.prototypes import (
 )
 from methods.lce import LCE
 from methods.lce_published import LCEPublished
-
-
-def trainer(steps=10):
-    recipe = Recipe(epochs=1, transform_steps=steps, transform_batch=64)
-    return Trainer(recipe, 0, Device("cpu"))
 
 
 @pytest.fixture
@@ -79,7 +72,7 @@ def test_gradient_of_the_angle_is_finite(other):
     assert not trap.grad.isfinite().all()
 
 
-def test_gradient_of_the_angle(slope):
+def test_gradient_of_the_angle():
     rng = np.random.default_rng(0)
     left, right = rng.standard_normal((2, 3, 4))
     x = torch.from_numpy(left.copy()).requires_grad_()
@@ -188,50 +181,36 @@ def test_whole_loss_of_the_published_code(handed, data, arcface, map_, weight):
     weights = {"weight": weight, "align": 100 * weight}
     published = map_ == "published"
     made = LCEPublished(**weights) if published else LCE(map=map_, width=16, **weights)
-    made.learn(Pairs(old, new, labels, head=head), trainer())
-    module = handed["module"]
-    with torch.no_grad():
-        got = handed["loss"](module, *handed["tensors"]).item()
-        converted = module(old, None)[0]
-        centres = torch.from_numpy(lce_borders(old, labels.numpy())[0]).float()
-        mapped, rows = module(centres, None)[0].numpy(), head.weight.detach()
+    handed.of(made, Pairs(old, new, labels, head=head))
+    converted = handed.converted(old)
+    centres = torch.from_numpy(lce_borders(old, labels.numpy())[0]).float()
+    mapped = handed.converted(centres)
     mapped = mapped if published else unit(mapped)
+    rows = head.weight.detach()
     terms = lce_terms(converted, labels, lce_borders(new, labels), mapped, rows)
-    wanted = arcface(head, converted.double().numpy(), labels.numpy()) + weight * terms
-    assert got == pytest.approx(wanted, rel=1e-4)
+    wanted = arcface(head, converted, labels.numpy()) + weight * terms
+    assert handed.loss.item() == pytest.approx(wanted, rel=1e-4)
     assert terms > 0.1
-
-
-def test_defaults_are_those_of_the_published_code(handed, data):
-    """10,368 parameters for 64 numbers, alignment of weight 100, border of weight 1."""
-    _, _, labels, _ = data
-    vectors, head = torch.randn(200, 64), Head("arcface", 64, range(4))
-    made = LCE()
-    made.learn(Pairs(vectors, vectors, labels, head=head), trainer())
-    assert sum(p.numel() for p in handed["module"].parameters()) == 10368
-    assert (made.align, made.weight, made.border) == (100, 1, "cosine")
 
 
 def test_alignment_of_one_class_is_refused(data):
     old, new, labels, head = data
     pairs = Pairs(old, new, torch.zeros_like(labels), head=head)
     with pytest.raises(BenchError, match="alignment: expected items of two classes or more"):
-        LCE().learn(pairs, trainer())
+        LCE().learn(pairs, map_trainer())
 
 
 @pytest.mark.parametrize("map_", ["chain", "mlp"])
 def test_whole_loss_of_the_angle(handed, data, arcface, map_):
     old, new, labels, head = data
     params = {**LCE.variants["advbct"], "map": map_, "weight": 0.7, "width": 16}
-    LCE(**params).learn(Pairs(old, new, labels, head=head), trainer())
-    with torch.no_grad():
-        got = handed["loss"](handed["module"], *handed["tensors"]).item()
-        made = handed["module"](old, None)[0].double().numpy()
+    handed.of(LCE(**params), Pairs(old, new, labels, head=head))
+    made = handed.converted(old)
     np.testing.assert_allclose(np.linalg.norm(made, axis=1), 1, atol=1e-6)
     centres, thetas = cones(new.double().numpy(), labels.numpy())
     beyond = np.arccos(np.clip((made * centres[labels]).sum(1), -1, 1)) - thetas[labels]
     wanted = arcface(head, made, labels.numpy()) + 0.7 * np.maximum(beyond, 0).mean()
-    assert got == pytest.approx(wanted, rel=1e-4)
+    assert handed.loss.item() == pytest.approx(wanted, rel=1e-4)
 
 
 @pytest.mark.parametrize("params", [{}, LCE.variants["mlp"], LCE.variants["advbct"]])
@@ -240,7 +219,7 @@ def test_fit(data, params):
     old, new, labels, head = data
     weight = head.weight.detach().clone()
     pairs = Pairs(old, new, labels, head=head)
-    fitted = LCE(**params, width=32, lr=5e-3).learn(pairs, trainer(80))
+    fitted = LCE(**params, width=32, lr=5e-3).learn(pairs, map_trainer(80))
     losses = fitted.curves["map"].loss
     assert losses[-1] < 0.5 * losses[0]
     assert torch.equal(head.weight, weight) and head.weight.grad is None
@@ -248,12 +227,3 @@ def test_fit(data, params):
         made, side = fitted.convert(old, None)
     assert side is None
     assert (head.logits(made).argmax(1) == labels).float().mean() > 0.85
-
-
-def test_classifier_and_labels_are_needed(data):
-    old, new, labels, head = data
-    for pairs in (Pairs(old, new), Pairs(old, new, labels), Pairs(old, new, head=head)):
-        with pytest.raises(
-            BenchError, match=r"^lce: needs the new classifier \(head\) and labels$"
-        ):
-            LCE().learn(pairs, trainer())

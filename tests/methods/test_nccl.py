@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from support.losses import unit
+from support.losses import double, new_head, unit
 
 from benchmark.errors import BenchError
-from benchmark.models.heads import Head
 from benchmark.training.credibility import near_one_class
 from methods.nccl import NCCL
 
 
 def logits(head, x):
-    weight = head.weight.detach().double().numpy()
+    weight = double(head.weight)
     if head.kind == "softmax":
-        return x @ weight.T + head.bias.detach().double().numpy()
+        return x @ weight.T + double(head.bias)
     return head.scale * unit(x) @ unit(weight).T
 
 
@@ -29,14 +28,9 @@ def contrast(asking, memory, weight, positive, tau):
     return total / len(asking)
 
 
-@pytest.fixture
-def head():
-    return Head("arcface", 6, range(5), 16.0, 0.2)
-
-
 @pytest.mark.parametrize("kept", [None, "softmax", "cosface"])
-def test_loss_and_gradient(make_job, make_batch, head, arcface, slope, kept):
-    job = make_job(kept)
+def test_loss_and_gradient(make_job, make_batch, arcface, agrees, kept):
+    job, head = make_job(kept), new_head()
     method = NCCL(features=0.7, logits=0.4, tau=0.3, size=20)
     state = method.prepare(job)
     state.credible[:] = torch.arange(40) % 4 != 0
@@ -63,16 +57,12 @@ def test_loss_and_gradient(make_job, make_batch, head, arcface, slope, kept):
         alike = contrast(answers[1], answers[0], weight, positive, 0.3)
         return arcface(head, new, batch.labels.tolist()) + 0.7 * near + 0.4 * alike
 
-    new = batch.new.detach().double().numpy()
-    assert loss.item() == pytest.approx(wanted(new), rel=1e-4)
-    loss.backward()
-    np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, new), rtol=3e-3, atol=3e-4)
-    assert batch.old.grad is None and not list(state.parameters())
+    agrees(loss, batch, wanted)
 
 
 @pytest.mark.parametrize("kept", [None, "softmax"])
-def test_trap_the_logits_have_a_gradient(make_job, make_batch, head, kept):
-    job = make_job(kept)
+def test_trap_the_logits_have_a_gradient(make_job, make_batch, kept):
+    job, head = make_job(kept), new_head()
     batch, method = make_batch(job), NCCL(features=0.0, logits=1.0)
     loss = method.loss(batch, head, method.prepare(job)) - head(batch.new, batch.labels)
     grad = torch.autograd.grad(loss, [batch.new, head.weight], allow_unused=True)
@@ -80,9 +70,9 @@ def test_trap_the_logits_have_a_gradient(make_job, make_batch, head, kept):
     assert (kept is None) == (grad[1] is not None and grad[1].abs().sum() > 1e-6)
 
 
-def test_trap_an_unfilled_memory_has_no_zeros(make_job, make_batch, head):
+def test_trap_an_unfilled_memory_has_no_zeros(make_job, make_batch):
     """The loss does not hang on how much room there is."""
-    values = []
+    values, head = [], new_head()
     for size in (12, 30, 40):
         job = make_job()
         method = NCCL(size=size)
@@ -92,8 +82,8 @@ def test_trap_an_unfilled_memory_has_no_zeros(make_job, make_batch, head):
     assert values[0] == pytest.approx(values[1], rel=1e-6) == pytest.approx(values[2], rel=1e-6)
 
 
-def test_a_memory_that_nothing_has_entered(make_job, make_batch, head):
-    job, method = make_job(), NCCL()
+def test_a_memory_that_nothing_has_entered(make_job, make_batch):
+    job, method, head = make_job(), NCCL(), new_head()
     state = method.prepare(job)
     state.credible[:] = False
     batch = make_batch(job)
@@ -114,7 +104,9 @@ def crowd():
     return old.astype(np.float32), labels, unclear
 
 
-def entropies(old, labels, centres):
+def entropies(crowd):
+    old, labels, _ = crowd
+    centres = np.array([unit(old.astype(float))[labels == y].mean(axis=0) for y in range(6)])
     distance = np.linalg.norm(unit(old.astype(float))[:, None] - centres, axis=2)
     p = np.exp(-distance / distance.var())
     p /= p.sum(axis=1, keepdims=True)
@@ -124,8 +116,7 @@ def entropies(old, labels, centres):
 @pytest.mark.parametrize("block", [7, 1024])
 def test_selection(crowd, block):
     old, labels, _ = crowd
-    centres = np.array([unit(old.astype(float))[labels == y].mean(axis=0) for y in range(6)])
-    values = entropies(old, labels, centres)
+    values = entropies(crowd)
     for doubt in (0.1, 0.3, 0.5, 0.9):
         got = near_one_class(torch.from_numpy(old), torch.from_numpy(labels), doubt, block)
         np.testing.assert_array_equal(got.numpy(), values <= doubt * np.log(6))
@@ -133,7 +124,7 @@ def test_selection(crowd, block):
 
 def test_trap_a_softmax_over_one_centre_keeps_everything(crowd):
     old, labels, unclear = crowd
-    middle = (values := entropies_of(crowd))[unclear].min()
+    middle = (values := entropies(crowd))[unclear].min()
     doubt = (middle + np.delete(values, unclear).max()) / 2 / np.log(6)
     kept = near_one_class(torch.from_numpy(old), torch.from_numpy(labels), doubt).numpy()
     assert not kept[unclear].any() and np.delete(kept, unclear).all()
@@ -143,19 +134,6 @@ def test_trap_a_softmax_over_one_centre_keeps_everything(crowd):
         assert near_one_class(alone, torch.zeros(30, dtype=torch.long), doubt).all()
 
 
-def entropies_of(crowd):
-    old, labels, _ = crowd
-    centres = np.array([unit(old.astype(float))[labels == y].mean(axis=0) for y in range(6)])
-    return entropies(old, labels, centres)
-
-
 def test_nothing_credible_is_said_before_training(make_job):
     with pytest.raises(BenchError, match="no old feature has an entropy"):
         NCCL(doubt=0.0).prepare(make_job())
-
-
-def test_defaults(make_job):
-    method = NCCL()
-    assert (method.features, method.logits, method.tau) == (1.0, 0.01, 1.0)
-    assert (method.size, method.doubt, method.needs) == (8192, 0.5, ())
-    assert method.prepare(make_job()).bank.size == 40, "no more than there are images"

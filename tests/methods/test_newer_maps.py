@@ -1,23 +1,21 @@
 """Maps of 2023 to 2026 and the two baselines of vectors: equations in float64, identities."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import Ridge
-from support.losses import unit
+from support.losses import slope, unit
+from support.training import map_trainer
 
 from benchmark.api import get_method
-from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.contract import drawing_from
-from benchmark.contract.method import Step
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError, RefusedError
 from benchmark.models.basis import Rotation
 from benchmark.models.parts import Affine
-from benchmark.training.device import Device
-from benchmark.training.loop import Trainer
 from methods import mini_vec2vec
 from methods.class_mean import ClassMean
 from methods.lambda_orthogonal_full import LambdaOrthogonalFull, Maps, contrast
@@ -25,12 +23,7 @@ from methods.linear_500 import Linear500
 from methods.mini_vec2vec_restarts import MiniVec2VecRestarts
 from methods.relative import Relative
 
-
-def trainer(steps=20, batch=64, seed=0):
-    recipe = Recipe(
-        epochs=1, transform_steps=steps, transform_batch=batch, precision="32-true"
-    )  # fmt: skip
-    return Trainer(recipe, seed, Device("cpu"))
+trainer = partial(map_trainer, precision="32-true")
 
 
 def turned(n=300, dim=8, noise=0.0, seed=0, classes=6):
@@ -194,7 +187,7 @@ def test_the_whole_loss(d_old, d_new, back, positives):
         assert method.loss(maps, *args).item() == pytest.approx(wanted, rel=1e-5)
 
 
-def test_the_gradient_of_the_loss(slope):
+def test_the_gradient_of_the_loss():
     rng = np.random.default_rng(1)
     old, new, labels = rng.standard_normal((7, 3)), rng.standard_normal((7, 3)), np.arange(7) % 3
     method = LambdaOrthogonalFull(back="relaxed", threshold=0.5, alpha=2.0, tau=0.5)
@@ -421,25 +414,6 @@ def test_pairs_are_not_used():
 
 
 def test_it_needs_one_size():
-    small, large = (ModelSpec(backbone="convnet-2", dim=d) for d in (8, 12))
-    method = mini_vec2vec.MiniVec2Vec()
-    assert method.refuses(Step(small, small)) is None
-    assert "one size, got 8 and 12" in method.refuses(Step(small, large))
+    old, new, *_ = turned(30)
     with pytest.raises(RefusedError, match="one size, got 8 and 5"):
-        old, new, *_ = turned(30)
-        method.fit(old, new[:, :5])
-
-
-@pytest.mark.parametrize("name", ["linear-500", "mini-vec2vec", "relative"])
-def test_closed_forms_run_on_plain_arrays(name, tmp_path):
-    """As ``bench upgrade`` calls them: pairs alone, saved and read back."""
-    from benchmark.contract.conversion import Conversion
-
-    old, new, *_ = turned(150)
-    params = {"runs": 1, "refinements": 2} if name == "mini-vec2vec" else {}
-    made = get_method(name, **params).fit(old, new)
-    made.save(tmp_path / "map")
-    back = Conversion.load(tmp_path / "map")
-    np.testing.assert_array_equal(back.convert(old), made.convert(old))
-    assert made.convert(old).shape == made.view(new).shape
-    assert np.isfinite(made.convert(old)).all()
+        mini_vec2vec.MiniVec2Vec().fit(old, new[:, :5])

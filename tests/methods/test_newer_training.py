@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from support.losses import unit
+from support.losses import CLASSES, Teacher, cross_entropy, double, new_head, unit
+from support.objects import changed
 from torch.nn import functional as F
 
 from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Generation, Step
 from benchmark.models.heads import Head
-from benchmark.models.module import Portable
 from methods.asymmetric import Asymmetric
 from methods.bct import BCT
 from methods.bct_extra import BCTExtra
@@ -21,28 +21,16 @@ from methods.matryoshka_bct import MatryoshkaBCT
 from methods.matryoshka_bt2 import MatryoshkaBT2
 from methods.oca import OCA
 
-CLASSES = [4, 7, 9, 20, 55]  # as in conftest.py
-
-
-def double(x):
-    return x.detach().double().numpy()
-
-
-def cross_entropy(logits, labels):
-    logs = logits - np.logaddexp.reduce(logits, axis=1)[:, None]
-    return -np.mean(logs[np.arange(len(labels)), labels])
-
-
 # --- oca
 
 
 @pytest.mark.parametrize("scale", [None, 1.0])
-def test_oca(make_job, make_batch, arcface, slope, scale):
+def test_oca(make_job, make_batch, arcface, agrees, scale):
     job = make_job()
     batch = make_batch(job, d_new=10)
     method = OCA(extra=4, classify=2.0, influence=3.0, match=0.7, scale=scale)
     torch.manual_seed(0)
-    state, head = method.prepare(job), Head("arcface", 10, CLASSES, 16.0, 0.2)
+    state, head = method.prepare(job), new_head(10)
     loss = method.loss(batch, head, state)
     old, labels = unit(double(job.old.features)), job.data.labels.numpy()
     means = np.array([old[labels == c].mean(0) for c in range(5)])
@@ -55,16 +43,13 @@ def test_oca(make_job, make_batch, arcface, slope, scale):
         match = np.mean([1 - unit(means[y]) @ x for x, y in zip(start, mine, strict=True)])
         return 2 * arcface(head, z @ layer.T, mine) + 3 / s * influence + 0.7 * match
 
-    new = double(batch.new)
-    assert loss.item() == pytest.approx(wanted(new), rel=1e-4)
-    loss.backward()
-    np.testing.assert_allclose(batch.new.grad.numpy(), slope(wanted, new), rtol=3e-3, atol=3e-4)
+    agrees(loss, batch, wanted)
 
 
 def test_trap_cosines_at_scale_one_say_nothing(make_job, make_batch):
     """The influence term cannot fall below log C - 2 at scale 1; at the classifier's it can."""
     job = make_job()
-    batch, head = make_batch(job), Head("arcface", 6, CLASSES, 16.0, 0.2)
+    batch, head = make_batch(job), new_head(6)
     means = OCA(extra=0).prepare(job).means
     batch.new = means[batch.labels].clone()
     with torch.no_grad():
@@ -99,7 +84,7 @@ def test_ocas_classifier_reads_what_is_stored(toy_job, kind):
 # --- asymmetric
 
 
-def test_regression_is_half_the_squared_distance(make_job, make_batch, slope):
+def test_regression_is_half_the_squared_distance(make_job, make_batch, agrees):
     job = make_job()
     batch = make_batch(job)
     loss = Asymmetric().loss(batch, Head("softmax", 6, CLASSES), torch.nn.Module())
@@ -108,14 +93,11 @@ def test_regression_is_half_the_squared_distance(make_job, make_batch, slope):
     def wanted(new):
         return np.mean([1 - p @ q for p, q in zip(unit(new), old, strict=True)])
 
-    assert loss.item() == pytest.approx(wanted(double(batch.new)), rel=1e-5)
-    loss.backward()
-    slopes = slope(wanted, double(batch.new))
-    np.testing.assert_allclose(batch.new.grad.numpy(), slopes, rtol=1e-3, atol=1e-5)
+    agrees(loss, batch, wanted, rel=1e-5, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("negatives", [2, 50])
-def test_contrastive_anchors_are_new_and_the_rest_old(make_job, make_batch, slope, negatives):
+def test_contrastive_anchors_are_new_and_the_rest_old(make_job, make_batch, agrees, negatives):
     job = make_job()
     batch = make_batch(job)
     method = Asymmetric(objective="contrastive", margin=1.3, negatives=negatives)
@@ -131,10 +113,7 @@ def test_contrastive_anchors_are_new_and_the_rest_old(make_job, make_batch, slop
             total += 0.5 * np.mean(near) + 0.5 * sum(max(1.3 - d, 0) ** 2 for d in far)
         return total / len(labels)
 
-    assert loss.item() == pytest.approx(wanted(double(batch.new)), rel=1e-5)
-    loss.backward()
-    slopes = slope(wanted, double(batch.new))
-    np.testing.assert_allclose(batch.new.grad.numpy(), slopes, rtol=1e-3, atol=1e-4)
+    agrees(loss, batch, wanted, rel=1e-5, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +156,7 @@ def test_neighbours_by_sorting(make_job):
     assert not made.state_dict()  # a checkpoint of every epoch would hold them
 
 
-def test_csd(make_job, make_batch, slope):
+def test_csd(make_job, make_batch, agrees):
     job = make_job()
     batch = make_batch(job)
     method = CSD(neighbours=6, tau_query=0.5, tau_gallery=0.2)
@@ -196,10 +175,7 @@ def test_csd(make_job, make_batch, slope):
             total += np.sum(p * (np.log(p) - np.log(q)))
         return total / len(new)
 
-    assert loss.item() == pytest.approx(wanted(double(batch.new)), rel=1e-4)
-    loss.backward()
-    slopes = slope(wanted, double(batch.new))
-    np.testing.assert_allclose(batch.new.grad.numpy(), slopes, rtol=1e-3, atol=1e-4)
+    agrees(loss, batch, wanted, rel=1e-4, rtol=1e-3, atol=1e-4)
 
 
 # --- matryoshka
@@ -211,7 +187,7 @@ def test_matryoshka_bct(make_job, make_batch, arcface, kept):
     batch = make_batch(job, d_new=10)
     method = MatryoshkaBCT(extra=4, weight=0.7, halvings=2)
     torch.manual_seed(0)
-    state, head = method.prepare(job), Head("arcface", 10, CLASSES, 16.0, 0.2)
+    state, head = method.prepare(job), new_head(10)
     assert [each.dim for each in state.classifiers] == [6, 3, 1]
     assert [each.dim for each in state.olds] == [6, 3, 1]
     loss = method.loss(batch, head, state).item()
@@ -256,32 +232,12 @@ def test_a_prefix_is_the_beginning_of_the_whole(toy_job):
     assert whole.head.dim == 11
 
 
-class Images(Portable):
-    """A teacher that knows its images: a fixed linear map of their first pixels."""
-
-    def forward(self, images):
-        return images.flatten(1)[:, :8] + 1.0
-
-
-@pytest.fixture
-def bt2_job(make_job):
-    def make(kept=None):
-        import dataclasses
-
-        job = make_job(kept)
-        return dataclasses.replace(
-            job, independent=Generation(Images(), None, torch.zeros(40, 8))
-        )  # fmt: skip
-
-    return make
-
-
 @pytest.mark.parametrize("kept", [None, "softmax", "arcface"])
-def test_matryoshka_bt2_is_bt2_and_its_prefixes(bt2_job, make_batch, arcface, kept):
-    job = bt2_job(kept)
+def test_matryoshka_bt2_is_bt2_and_its_prefixes(make_job, make_batch, arcface, kept):
+    job = changed(make_job(kept), independent=Generation(Teacher(8), None, torch.zeros(40, 8)))
     torch.manual_seed(0)
     nested = MatryoshkaBT2(extra=3, halvings=1)
-    state, head = nested.prepare(job), Head("arcface", 11, CLASSES, 16.0, 0.2)
+    state, head = nested.prepare(job), new_head(11)
     batch = make_batch(job, d_new=14)
     loss = nested.loss(batch, head, state).item()
     plain = BT2(extra=3, classify="phi_new")
@@ -306,9 +262,7 @@ def test_matryoshka_bt2_is_bt2_and_its_prefixes(bt2_job, make_batch, arcface, ke
 
 
 def test_matryoshka_bt2_leaves_behind(toy_job):
-    import dataclasses
-
-    job = dataclasses.replace(toy_job(), independent=Generation(Images(), None, torch.zeros(72, 8)))
+    job = changed(toy_job(), independent=Generation(Teacher(8), None, torch.zeros(72, 8)))
     images = torch.randn(6, *job.data.images.shape[1:])
     whole, half = (MatryoshkaBT2(extra=3, prefix=p).update(job) for p in (None, 0.5))
     vectors = whole.model(images)
@@ -345,7 +299,7 @@ def test_bct_linear_trains_as_bct_and_converts_as_linear(toy_job, unknown):
 def test_bctextra_and_matryoshka_share_their_first_term(make_job, make_batch):
     """Without any nested length but the old one, what is left over is one classifier."""
     job = make_job()
-    batch, head = make_batch(job, d_new=10), Head("arcface", 10, CLASSES, 16.0, 0.2)
+    batch, head = make_batch(job, d_new=10), new_head(10)
     method, plain = MatryoshkaBCT(extra=4, halvings=0), BCTExtra(extra=4)
     state = method.prepare(job)
     extra = state.classifiers[0](batch.new[:, :6], batch.labels)

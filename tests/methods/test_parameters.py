@@ -8,8 +8,11 @@ import pytest
 
 from benchmark.config import registry
 from benchmark.config.checks import in_range
+from benchmark.config.recipes import ModelSpec
+from benchmark.contract.method import Step
 from benchmark.errors import BenchError
 from benchmark.report.card import method_card
+from methods.contrast import Contrast
 
 # For each method, the values next to those that are allowed.
 OUT = {
@@ -37,6 +40,25 @@ OUT = {
         "extra": 0, "factor": 0, "match_new": -1, "influence": -1, "match_old": -1, "halvings": -1,
     },
     "bct-linear": {"weight": -1, "temperature": 0},
+    "fct": {"width": 0, "lr": 0.0, "weight_decay": -1e-9, "warmup": 1.0, "freeze_norm": 1.01},
+    "fct:simclr": {"lr": math.nan, "warmup": -0.1},
+    "fastfill": {"width": 0, "lr": 0.0, "weight_decay": -1e-9, "warmup": 1.0, "freeze_norm": 1.01},
+    "fastfill:simclr": {"lr": math.nan, "warmup": -0.1, "lam": 0.0},
+    "lce": {
+        "weight": -0.5, "align": -1, "blocks": 0, "bottleneck": 0, "width": 0, "lr": 0.0,
+        "weight_decay": -1e-9, "warmup": 1.0, "freeze_norm": 1.01,
+    },
+    "lce:mlp": {"lr": math.nan, "warmup": -0.1},
+    "rbt": {
+        "kl": -0.5, "blocks": 0, "bottleneck": 0, "lr": 0.0, "weight_decay": -1e-9, "warmup": 1.0,
+        "freeze_norm": 1.01,
+    },
+    "rbt:chain": {"lr": math.nan, "warmup": -0.1},
+    "low-rank": {"rank": 0},
+    "residual-mlp": {"hidden": 0, "lr": 0.0, "weight_decay": -1e-9, "warmup": 1.0},
+    "lambda-orthogonal": {
+        "threshold": -0.1, "weight": -1.0, "lr": 0.0, "weight_decay": -1e-9, "warmup": 1.0,
+    },
     "relative": {"anchors": 0},
     "linear-500": {"pairs": 1},
     "mini-vec2vec": {
@@ -66,6 +88,101 @@ def test_every_number_has_a_range(label):
         if f.type in (int, float, "int", "float")
     }
     assert numbers == set(OUT[label])
+
+
+@pytest.mark.parametrize(
+    ("label", "params", "said"),
+    [
+        ("procrustes", {"rank": 3}, "unknown key 'rank'"),
+        ("linear", {"share": -1.0}, "share: expected 0 <="),
+        ("low-rank", {"share": -1.0}, "share: expected 0 <="),
+        *((label, {"side": "simclrr"}, "side: unknown side-information 'simclrr'; did you mean")
+          for label in ("fct", "fastfill")),
+    ],
+)  # fmt: skip
+def test_other_parameters_are_refused_in_one_line(label, params, said):
+    with pytest.raises(BenchError, match=said) as caught:
+        registry.method(label, params)
+    assert "\n" not in str(caught.value)
+
+
+# What papers and published code say, and what a method asks for.
+MADE = {
+    "bct": ({"weight": 1.0}, ()), "bct:old": ({}, ("old_head",)),
+    "bct:distill": ({}, ("old_head",)), "bct-extra": ({"extra": 32}, ()),
+    "lwf": ({"weight": 1.0, "temperature": 1.0}, ("old_head",)), "l2": ({"weight": 10.0}, ()),
+    "l2:denoised": ({"drop": 0.1}, ()), "mixbct": ({"ratio": 0.3, "drop": 0.1}, ()),
+    "contrast:fastfill": ({"tau": Contrast().tau, "hardest": Contrast().hardest}, ()),
+    "contrast:top10": ({"tau": 0.01, "hardest": 10, "weight": 1.0}, ()),
+    "nccl": ({"features": 1.0, "logits": 0.01, "tau": 1.0, "size": 8192, "doubt": 0.5}, ()),
+    "unibct": (
+        {"share": 0.9, "tau": 0.05, "weight": 1.0, "drop": 0.1, "warmup": 10 / 35,
+         "every": 10 / 35}, (),
+    ),
+    "bt2": (
+        {"extra": 32, "factor": 2.0, "match_new": 1.0, "influence": 10.0, "match_old": 5.0},
+        ("independent",),
+    ),
+    "bt2:transformer": ({"classify": "phi_new"}, ("independent",)),
+    "fct": (
+        {"width": 2048, "lr": 5e-4, "weight_decay": 3.0517578125e-05, "warmup": 5 / 80,
+         "freeze_norm": 40 / 80}, ("independent",),
+    ),
+    "fct:simclr": ({}, ("independent", "side:simclr")),
+    "fastfill": (
+        {"losses": "both", "uncertainty": True, "diagonal": False, "side": "none", "lr": 5e-4,
+         "warmup": 5 / 80}, ("independent",),
+    ),
+    "fastfill:simclr": ({}, ("independent", "side:simclr")),
+    "lce": ({"align": 100, "weight": 1, "border": "cosine"}, ("independent",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("label", MADE)
+def test_defaults_and_needs(label):
+    made, (values, needs) = registry.method(label), MADE[label]
+    assert {name: getattr(made, name) for name in values} == pytest.approx(values)
+    assert made.needs == needs
+
+
+def test_methods_that_change_the_size_say_so():
+    for label in ("bct-extra", "bt2", "d-simplex"):
+        assert registry.method(label).changes == ("training", "dimension")
+    assert registry.method("d-simplex").own_first and not registry.method("fct").own_model
+
+
+KNOWS_NONE = "the old classifier knows no class of the new data"
+STEPS = [  # an update from 8 numbers to others, and how deployments compare
+    ("bct", {}, 8, {"shared_classes": False}, None),
+    ("bct:old", {}, 8, {"shared_classes": False}, KNOWS_NONE),
+    # Distillation asks K for its answers, not for the row of a class.
+    ("bct:distill", {}, 8, {"shared_classes": False}, None),
+    *((label, {}, dim, {}, said) for label in ("bct", "bct:old", "bct:distill")
+      for dim, said in ((8, None), (9, None), (7, "no shorter"))),  # section 3.6
+    ("bct-extra", {}, 40, {}, None), ("bct-extra", {}, 7, {}, "no shorter"),
+    ("bct-extra", {}, 8, {"shared_classes": False}, None),
+    ("bct-extra:distill", {}, 8, {"shared_classes": False}, None),
+    ("bct-extra:old", {}, 8, {"shared_classes": False}, "no class"),
+    ("lwf", {}, 8, {"shared_classes": False}, None),  # all images are then new
+    ("mixbct", {"ratio": 0.9, "drop": 0.1}, 8, {}, None), ("mixbct", {}, 9, {}, "one size"),
+    ("mixbct", {"ratio": 0.5, "drop": 0.6}, 8, {},
+     "ratio 0.5 of a batch is more than drop 0.6 leaves credible"),
+    ("bt2", {}, 5, {}, None), ("bt2", {}, 8, {"distance": "l2"}, "l2"),
+    ("d-simplex", {}, 5, {}, None), ("qdc", {}, 8, {}, None),
+    ("qdc", {}, 20, {}, "needs embeddings of one size, got 8 and 20"),
+    ("slerp", {}, 8, {"distance": "l2"}, "cosine"), ("mini-vec2vec", {}, 8, {}, None),
+    ("mini-vec2vec", {}, 12, {}, "one size, got 8 and 12"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("label", "params", "dim", "step", "said"), STEPS)
+def test_updates_that_are_refused_beforehand(label, params, dim, step, said):
+    old, new = (
+        ModelSpec(backbone="convnet-2", dim=d, head="arcface", scale=8.0, margin=0.2)
+        for d in (8, dim)
+    )
+    found = registry.method(label, params).refuses(Step(old, new, **step))
+    assert found is None if said is None else said in found
 
 
 def test_what_the_refusal_says():

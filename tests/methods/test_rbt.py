@@ -4,24 +4,15 @@ import numpy as np
 import pytest
 import torch
 from published_scripts import rbt_block
+from support.losses import double, unit
+from support.training import map_trainer
 from torch import nn
 from torch.nn import functional as F
 
-from benchmark.config.recipes import Recipe
-from benchmark.contract.arrays import apply
 from benchmark.contract.pairs import Pairs
-from benchmark.errors import BenchError
 from benchmark.models.heads import Head
-from benchmark.models.module import load_module, save_module
 from benchmark.models.transformation import Bottlenecks, ParallelBottlenecks
-from benchmark.training.device import Device
-from benchmark.training.loop import Trainer
 from methods.rbt import RBT
-
-
-def trainer(steps=10, **changes):
-    recipe = Recipe(epochs=1, transform_steps=steps, transform_batch=64, **changes)
-    return Trainer(recipe, 0, Device("cpu"))
 
 
 @pytest.fixture
@@ -37,58 +28,41 @@ def data():
 
 def by_hand(made, x):
     """The map in float64, layer by layer."""
-    get = lambda p: p.detach().double().numpy()  # noqa: E731
     if isinstance(made.first, nn.Linear):
-        x = x @ get(made.first.weight).T + get(made.first.bias)
+        x = x @ double(made.first.weight).T + double(made.first.bias)
     for down, norm, prelu, up in made.blocks:
-        y = x @ get(down.weight).T + get(down.bias)
-        y = (y - get(norm.running_mean)) / np.sqrt(get(norm.running_var) + norm.eps)
-        y = y * get(norm.weight) + get(norm.bias)
-        y = np.maximum(y, 0) + get(prelu.weight) * np.minimum(y, 0)
-        x = x + y @ get(up.weight).T + get(up.bias)
+        y = x @ double(down.weight).T + double(down.bias)
+        y = (y - double(norm.running_mean)) / np.sqrt(double(norm.running_var) + norm.eps)
+        y = y * double(norm.weight) + double(norm.bias)
+        y = np.maximum(y, 0) + double(prelu.weight) * np.minimum(y, 0)
+        x = x + y @ double(up.weight).T + double(up.bias)
     return x
 
 
+@pytest.mark.parametrize("kind", [Bottlenecks, ParallelBottlenecks])
 @pytest.mark.parametrize("dim_new", [6, 5])
 @pytest.mark.parametrize("normalise", [False, True])
-def test_forward(dim_new, normalise):
+def test_forward(kind, dim_new, normalise):
+    """A chain layer by layer, and paths side by side as in the published code."""
     torch.manual_seed(0)
-    made = Bottlenecks(6, dim_new, 3, 4, normalise, normalise_old=normalise)
+    made = kind(6, dim_new, 3, 4, normalise, normalise_old=normalise)
     made(torch.randn(50, 6) * 3 + 1, None)
     old, side = torch.randn(7, 6), torch.randn(7, 2)
+    x = F.normalize(old) if normalise else old
     with torch.inference_mode():
         out, kept = made.eval()(old, side)
+        if kind is Bottlenecks:
+            wanted = by_hand(made, x.double().numpy())
+        else:
+            wanted = rbt_block(made.first(x), made.paths.state_dict(), 3)
     assert kept is side
-    x = old.double().numpy()
-    if normalise:
-        x = x / np.linalg.norm(x, axis=1, keepdims=True)
-    wanted = by_hand(made, x)
-    if normalise:
-        wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
-    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("dim_new", [6, 5])
-@pytest.mark.parametrize("normalise", [False, True])
-def test_paths_of_the_published_code(dim_new, normalise):
-    torch.manual_seed(0)
-    made = ParallelBottlenecks(6, dim_new, 3, 4, normalise, normalise_old=normalise)
-    made(torch.randn(50, 6) * 3 + 1, None)
-    old, side = torch.randn(7, 6), torch.randn(7, 2)
-    with torch.inference_mode():
-        out, kept = made.eval()(old, side)
-        first = made.first(F.normalize(old) if normalise else old)
-    assert kept is side
-    wanted = rbt_block(first, made.paths.state_dict(), 3)
-    if normalise:
-        wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
-    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(out, unit(wanted) if normalise else wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_which_map(handed, data):
     old, new, _ = data
     for params, kind in (({}, ParallelBottlenecks), (RBT.variants["chain"], Bottlenecks)):
-        RBT(**params).learn(Pairs(old, new), trainer())
+        handed.of(RBT(**params), Pairs(old, new))
         assert type(handed["module"]) is kind
 
 
@@ -112,29 +86,14 @@ def test_size():
     assert count(Bottlenecks(128, 64, 4, 16, True)) == 4 * block + 128 * 64 + 64
 
 
-@pytest.mark.parametrize("kind", [ParallelBottlenecks, Bottlenecks])
-def test_stored_and_alone(tmp_path, kind):
-    torch.manual_seed(0)
-    made = kind(6, 5, 2, 4, True)
-    made(torch.randn(50, 6), None)
-    save_module(made.eval(), tmp_path / "convert.safetensors")
-    read = load_module(tmp_path / "convert.safetensors")
-    old = np.random.default_rng(0).standard_normal((700, 6)).astype(np.float32)
-    whole, _ = apply(read, old, None)
-    np.testing.assert_array_equal(whole, apply(made, old, None)[0])
-    np.testing.assert_array_equal(apply(made, old[600:], None)[0], whole[600:])
-
-
 @pytest.mark.parametrize("kind", ["arcface", "softmax"])
 @pytest.mark.parametrize("kl", [0.0, 1.0, 0.4])
 def test_losses(handed, data, kind, kl):
     """KL(p(f) || p(h(o))), no margin; the other way round it would be another number."""
     old, new, head = data
     head.kind = kind
-    RBT(kl=kl).learn(Pairs(old, new, head=head), trainer())
-    with torch.no_grad():
-        got = handed["loss"](handed["module"], *handed["tensors"]).item()
-        made = handed["module"](old, None)[0].double().numpy()
+    handed.of(RBT(kl=kl), Pairs(old, new, head=head))
+    got, made = handed.loss.item(), handed.converted(old)
     target, weight = new.double().numpy(), head.weight.detach().double().numpy()
     if kind == "arcface":
         target /= np.linalg.norm(target, axis=1, keepdims=True)
@@ -152,7 +111,9 @@ def test_losses(handed, data, kind, kl):
 def test_fit(data, kl, precision):
     old, new, head = data
     weight = head.weight.detach().clone()
-    made = RBT(kl=kl, lr=5e-3).learn(Pairs(old, new, head=head), trainer(60, precision=precision))
+    made = RBT(kl=kl, lr=5e-3).learn(
+        Pairs(old, new, head=head), map_trainer(60, precision=precision)
+    )
     losses = made.curves["map"].loss
     assert losses[-1] < 0.6 * losses[0]
     assert torch.equal(head.weight, weight) and head.weight.grad is None
@@ -160,10 +121,3 @@ def test_fit(data, kl, precision):
         out, _ = made.convert(old, None)
     if not kl:
         assert (out - F.normalize(new)).square().sum(1).mean() < 0.8
-
-
-def test_only_the_divergence_needs_the_classifier(data):
-    old, new, _ = data
-    RBT().learn(Pairs(old, new), trainer(2))
-    with pytest.raises(BenchError, match=r"^rbt: kl needs the new classifier \(head\)$"):
-        RBT(kl=1.0).learn(Pairs(old, new), trainer())

@@ -6,16 +6,12 @@ import torch
 from support.toy_runs import ONE_EPOCH, run_toy
 
 from benchmark.config import registry
-from benchmark.config.recipes import ModelSpec
-from benchmark.contract import Between, Conversion, Step
+from benchmark.contract import Between, Conversion
 from benchmark.errors import BenchError
 from benchmark.metrics import backfill_curves
 from benchmark.models.parts import Affine
 from benchmark.ranking import ranks
 from benchmark.records.consistency import contradictions
-
-SAME = ModelSpec(backbone="convnet-2", dim=12, head="softmax")
-LONGER = ModelSpec(backbone="convnet-2", dim=20, head="softmax")
 
 
 def unit(x):
@@ -98,7 +94,6 @@ def test_only_cosine_has_a_circle(arrays):
     old, new, _ = arrays
     with pytest.raises(BenchError, match="needs cosine, got l2"):
         fitted("slerp", arrays, distance="l2")
-    assert "cosine" in registry.method("slerp").refuses(Step(SAME, SAME, distance="l2"))
     with pytest.raises(BenchError, match="old_queries: slerp needs queries by the old model"):
         fitted("slerp:midpoint", arrays).view(new)
     with pytest.raises(BenchError, match="old_queries: expected 400 as queries, got 3"):
@@ -113,13 +108,6 @@ def test_qdc_takes_the_mean_drift_away(arrays):
         return
     drift = new.astype(np.float64).mean(0) - old.astype(np.float64).mean(0)
     assert fitted("qdc", arrays).view(new) == pytest.approx(new - drift, abs=1e-5)
-
-
-def test_qdc_is_refused_beforehand_for_unequal_sizes():
-    assert registry.method("qdc").refuses(Step(SAME, SAME)) is None
-    assert registry.method("qdc").refuses(Step(SAME, LONGER)) == (
-        "needs embeddings of one size, got 12 and 20"
-    )
 
 
 @pytest.mark.parametrize(

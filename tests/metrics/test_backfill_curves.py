@@ -106,10 +106,6 @@ def test_area_offline_and_flips():
     positive, negative = backfill_curves.flips([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 1, 1]])
     assert positive.tolist() == [0.0, 0.25, 0.5]
     assert negative.tolist() == [0.0, 0.25, 0.5]
-    with pytest.raises(ValueError, match="curve"):
-        backfill_curves.area([])
-    with pytest.raises(ValueError, match="hits"):
-        backfill_curves.flips([1, 0])
 
 
 def test_groups_along_the_curve():
@@ -128,18 +124,6 @@ def test_moments_nest_and_cover():
         assert filled[-1] == n
         for place in range(n):
             assert filled[moment[place]] > place >= filled[moment[place] - 1]
-
-
-def test_refusals():
-    x = np.ones((2, 3), np.float32)
-    with pytest.raises(ValueError, match="order: expected each"):
-        backfill_curves.curves(x, x, x, x, [0, 1], [0, 1], [0, 0])
-    with pytest.raises(ValueError, match="distance: expected cosine for dimensions"):
-        backfill_curves.curves(x[:, :2], x[:, :2], x, x, [0, 1], [0, 1], [0, 1], distance="l2")
-    with pytest.raises(ValueError, match="new_query: expected 2 rows"):
-        backfill_curves.curves(x, x, x[:1], x, [0, 1], [0, 1], [0, 1])
-    with pytest.raises(ValueError, match="points"):
-        backfill_curves.moments(5, 1)
 
 
 @pytest.mark.parametrize("points", [2, 9, 70, 400])

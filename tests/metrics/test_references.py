@@ -357,3 +357,9 @@ def test_mean_over_seeds(values):
     mean, deviation = stdlib.mean(values), stdlib.stdev(values)
     half = student.ppf(0.975, len(values) - 1) * deviation / math.sqrt(len(values))
     np.testing.assert_allclose(result, (mean - half, mean + half), rtol=1e-9, atol=1e-12)
+
+
+def test_cka_of_a_turned_space_is_one():
+    x = np.random.default_rng(0).normal(size=(30, 4))
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]
+    assert linear_cka([(x, 3 * x @ turn + 7)]) == approx(1.0)

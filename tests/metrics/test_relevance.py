@@ -168,27 +168,3 @@ def test_agreement_is_the_share_of_a_set(n, k, seed):
         naive.append(len(kept & set(mine)) / len(kept))
     np.testing.assert_allclose(agreement(found, expected, k), naive, atol=1e-15)
     assert (agreement(expected, expected, k) == 1).all()
-
-
-def test_refusals():
-    offset, rows, ones = np.array([0, 2]), np.array([1, 2]), np.ones(2)
-    for wrong, said in [
-        ((np.array([0, 3]), rows, ones), "offset: expected 0 first and 2 last"),
-        ((np.array([0, 3, 2]), rows, ones), "offset: expected ascending"),
-        ((offset, np.array([1, 1]), ones), "rank: expected at least 2 at 0, got 1"),
-        ((offset, np.array([-1, 1]), ones), "rank: expected at least"),
-        ((offset, rows, np.array([1.0, 0.0])), "gain: expected 2 finite numbers above 0"),
-        ((offset, rows, np.array([1.0, np.nan])), "gain: expected 2 finite"),
-    ]:  # fmt: skip
-        with pytest.raises(ValueError, match=said):
-            RelevantRanks(*wrong)
-    for call in (ndcg, recall, reciprocal_rank):
-        with pytest.raises(ValueError, match="k: expected at least 1, got 0"):
-            call(RelevantRanks(offset, rows, ones), 0)
-    nothing = np.full((1, 3), -1)
-    with pytest.raises(ValueError, match="expected: expected an item in each row, got none in 0"):
-        agreement(nothing, nothing, 2)
-    with pytest.raises(ValueError, match="k: expected at most the items given, got 4"):
-        agreement(nothing, nothing, 4)
-    with pytest.raises(ValueError, match="found: expected 1 rows"):
-        agreement(np.zeros((2, 3), int), nothing, 1)

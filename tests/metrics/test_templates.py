@@ -1,7 +1,6 @@
 """Template vectors against plain loops."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.problems import examples
@@ -30,13 +29,3 @@ def test_templates_follow_the_rule(seed, weighted, mirrored, threads):
                 for i in rows
             ) / len(rows)
         np.testing.assert_allclose(got[row], total / np.linalg.norm(total), atol=1e-6)
-
-
-def test_templates_refuse():
-    x = np.ones((2, 3), np.float32)
-    with pytest.raises(ValueError, match="media"):
-        templates(x, [0, 1], [0])
-    with pytest.raises(ValueError, match="weights: expected shape"):
-        templates(x, [0, 1], [0, 1], weights=[1.0])
-    with pytest.raises(ValueError, match="flipped: expected 2 rows"):
-        templates(x, [0, 1], [0, 1], flipped=x[:1])

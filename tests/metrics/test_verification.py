@@ -23,23 +23,6 @@ def sides(draw):
 
 
 @many
-@given(sides(), st.sampled_from([0.02, 0.1, 0.25, 1 / 3, 0.5, 0.9, 1.0]))
-def test_tar_at_far_is_the_best_within_the_target(pair, target):
-    good, bad = pair
-    if target < 1 / len(bad):
-        with pytest.raises(ValueError, match="expected at least 1/"):
-            verification.tar_at_far(good, bad, [target])
-        return
-    (point,) = verification.tar_at_far(good, bad, [target])
-    allowed = [t for t in [*good, *bad, 9.0] if sum(b >= t for b in bad) / len(bad) <= target]
-    smallest = min(allowed)
-    assert point.tar == sum(g >= smallest for g in good) / len(good)
-    assert point.far == sum(b >= smallest for b in bad) / len(bad) <= target
-    assert point.n_impostor == len(bad)
-    assert sum(g >= point.threshold for g in good) / len(good) == point.tar
-
-
-@many
 @given(sides(), st.booleans())
 def test_roc_is_sklearns(pair, drop):
     good, bad = pair
@@ -71,17 +54,6 @@ def test_nearest_far_knows_no_point_between_two_equal_steps():
     assert (point.far, point.tar) == (1.0, 1.0)
 
 
-@many
-@given(sides())
-def test_eer_is_where_the_rates_cross(pair):
-    good, bad = pair
-    rate = verification.equal_error_rate(good, bad)
-    curve = verification.roc(good, bad)
-    assert 0 <= rate <= 1
-    gap = curve.far - curve.frr
-    assert curve.far[gap <= 0].max() - 1e-12 <= rate <= curve.far[gap >= 0].min() + 1e-12
-
-
 def test_hand_worked():
     good, bad = np.array([0.9, 0.8, 0.4]), np.array([0.5, 0.3, 0.2, 0.1])
     points = verification.tar_at_far(good, bad, [0.25, 0.5, 1.0])
@@ -94,19 +66,3 @@ def test_hand_worked():
     assert verification.equal_error_rate([0.9, 0.8], [0.2, 0.1]) == 0.0
     assert verification.equal_error_rate([0.2, 0.1], [0.9, 0.8]) == 1.0
     assert verification.equal_error_rate([0.5, 0.5], [0.5, 0.5]) == 0.5
-
-
-@pytest.mark.parametrize(
-    ("good", "bad", "targets", "message"),
-    [
-        ([], [0.5], [1.0], "genuine: expected at least one"),
-        ([0.5], [], [1.0], "impostor: expected at least one"),
-        ([np.nan], [0.5], [1.0], "genuine: expected finite"),
-        ([0.5], [0.5], [0.0], "targets: expected rates"),
-        ([0.5], [0.5], [1.5], "targets: expected rates"),
-        ([0.5], [0.5] * 9, [0.1], "expected at least 1/9"),
-    ],
-)
-def test_refusals(good, bad, targets, message):
-    with pytest.raises(ValueError, match=message):
-        verification.tar_at_far(np.array(good, float), np.array(bad, float), targets)

@@ -32,7 +32,7 @@ def test_an_embedding_is_its_image_s_alone_and_comes_back_from_disk(name, tmp_pa
     with torch.inference_mode():
         together = model(images)
         alone = torch.cat([model(images[i : i + 1]) for i in range(5)])
-        assert torch.equal(again(images), together)
+        assert torch.equal(again(images), together) and together.shape == (5, 8)
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
 
 

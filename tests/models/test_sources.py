@@ -8,7 +8,6 @@ from torchvision import models as torchvision_models
 
 from benchmark.models.backbones import Encoder, trunk
 from benchmark.models.face_vit import face_vit_trunk
-from benchmark.models.module import load_module, save_module
 
 NAMES = {b.name: b for b in documented.BACKBONES}
 TORCHVISION = {
@@ -77,15 +76,6 @@ def test_masked_tokens_come_back_where_they_were():
     same = (tokens == plain).all(2)
     assert same.sum(1).tolist() == [90, 90]
     assert (tokens[~same] == model.mask[0, 0]).all()
-
-
-def test_vit_s_is_stored_and_read(tmp_path):
-    encoder = Encoder("vit-t", 4, 3, 36).eval()
-    save_module(encoder, tmp_path / "m.safetensors")
-    images = torch.randn(2, 3, 36, 36)
-    loaded = load_module(tmp_path / "m.safetensors").eval()
-    with torch.no_grad():
-        assert torch.equal(loaded(images), encoder(images))
 
 
 def test_the_last_stride_doubles_the_last_maps():

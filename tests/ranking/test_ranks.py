@@ -218,13 +218,6 @@ def test_refusals(change, message):
         ranks.rank(**{**given_, "gallery_labels": [1], **change})
 
 
-def test_refuses_cut_off_zero():
-    result = ranks.rank(np.eye(1, 2), np.eye(1, 2), [1], [1])
-    for function in (retrieval.cmc, retrieval.reciprocal_rank):
-        with pytest.raises(ValueError, match="k: expected at least 1"):
-            function(result, 0)
-
-
 PROGRAM = """
 import hashlib, numpy as np
 from benchmark.ranking import ranks

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.detectors import Finding
-from support.isolated import HEAVY, Scratch, forking
+from support.isolated import HEAVY, LIGHT, Forks, Scratch
 
 FIGURES = "RELIABILITY"
 """Environment variable: the folder where figures are written, if they are."""
@@ -92,11 +92,11 @@ def campaign(request, campaigns):
     assert not found, f"{len(found)} findings\n{shown}"
 
 
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory):
-    """The process that forks cases, with everything imported."""
-    with forking(HEAVY, tmp_path_factory.mktemp("forks")) as made:
-        yield made
+@pytest.fixture(scope="session")
+def forks(request, tmp_path_factory):
+    """The process that forks cases; with everything imported where slow tests are chosen."""
+    slow = any(item.get_closest_marker("slow") for item in request.session.items)
+    return Forks(HEAVY if slow else LIGHT, tmp_path_factory.mktemp("forks"))
 
 
 @pytest.fixture

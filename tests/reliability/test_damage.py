@@ -18,7 +18,7 @@ import pytest
 from support.damages import DAMAGES, put
 from support.detectors import Finding, process
 from support.isolated import Case, Scratch
-from support.runs import BACKFILL, QUICK, Run, dependants, linked_copy, results
+from support.runs import BACKFILL, QUICK, Run, dependants, differences, linked_copy, results
 
 from benchmark.harness.graph import Plan, Stage
 from benchmark.harness.store import META, Store
@@ -111,7 +111,7 @@ def harmed(
     outcome = forks.run(run.case(out), scratch, LIMIT)
     found = list(process(outcome, (0,), LIMIT))
     if outcome.code == 0:
-        found += differences(out, right)
+        found += differences(out, right, every=False)
         # Without its stage.json a stage is not there at all, as if it had never been computed.
         if f"[{stage.name}]" not in outcome.errors and (file, damage) != (META, "deleted"):
             found.append(Finding("silent", "the damage is not told"))
@@ -125,17 +125,6 @@ def harmed(
             and path.read_bytes() != (whole / stage.name / path.name).read_bytes()
         ]
     return found
-
-
-def differences(out: Path, right) -> list[Finding]:
-    """Records that say something else than those of the undisturbed run."""
-    got = results(out)
-    missing = [] if got else [Finding("wrong", "no record")]
-    return missing + [
-        Finding("wrong", f"{name}: {', '.join(k for k in value if value[k] != right[name][k])}")
-        for name, value in got.items()
-        if value != right[name]
-    ]
 
 
 def _edited(text: str, pattern: str, new: str) -> str:

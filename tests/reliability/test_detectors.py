@@ -5,13 +5,7 @@ import signal
 import pytest
 from support import detectors
 from support.detectors import TOKEN, findings, leaks
-from support.isolated import LIGHT, MEMORY, Case, forking
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory):
-    with forking(LIGHT, tmp_path_factory.mktemp("forks")) as made:
-        yield made
+from support.isolated import MEMORY, Case
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from support import hostile
 from support.detectors import Finding, findings, process, terminal
 from support.isolated import ROOT, Case, Forks, Outcome, Scratch
 from support.mounts import grow, read_only, small_disk
-from support.runs import Run, linked_copy, results
+from support.runs import Run, differences, linked_copy, results
 
 pytestmark = pytest.mark.slow
 
@@ -58,24 +58,6 @@ def right(done, forks):
     return results(root / "without-pictures")
 
 
-def different(got, whole) -> list[Finding]:
-    """Records that are missing or say something else."""
-    return [
-        Finding("wrong", f"{k}: {[f for f in v if got.get(k, {}).get(f) != v[f]]}")
-        for k, v in whole.items()
-        if got.get(k) != v
-    ]
-
-
-def contents(folder: Path) -> dict[str, int]:
-    """Files below a folder and their sizes."""
-    return {
-        path.relative_to(folder).as_posix(): path.stat().st_size
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 def _run_into(part: str) -> Callable[[Path, Path], Case]:
     def case(root: Path, disk: Path) -> Case:
         folders = {"store": root / "store", "out": root / "scratch" / "out"} | {part: disk / part}
@@ -114,8 +96,7 @@ def test_full_disks(name, done, forks: Forks, tmp_path, campaign):
     """At each size one line or success; with more room the same command ends as ever."""
     root, right = done
     one = campaign("full-disk", "disks of growing sizes, full while a verb writes")
-    scratch, whole = Scratch(tmp_path / "scratch"), None
-    refused = 0
+    scratch, refused = Scratch(tmp_path / "scratch"), 0
     for size in SIZES:
         with small_disk(tmp_path / "disk", size) as disk:
             shutil.rmtree(root / "scratch" / "out", ignore_errors=True)  # records would answer
@@ -128,14 +109,11 @@ def test_full_disks(name, done, forks: Forks, tmp_path, campaign):
             grow(disk, ENOUGH)
             again = forks.start(case, scratch).wait(LIMIT)
             found += _process(again, (0,))
-            kept = contents(disk)
-            whole = kept if first.code == 0 and whole is None else whole
-            left = [path for path in kept if ".part" in path or ".write-" in path]
+            left = [str(p) for p in disk.rglob("*") if ".part" in p.name or ".write-" in p.name]
             if left:
                 found.append(Finding("left", f"of the first try: {left[:3]}"))
             if name == "run-out" and again.code == 0:
-                got = results(disk / "out")
-                found += different(got, right)
+                found += differences(disk / "out", right)
             one.add(f"{name}, {size} bytes", found, told=int(first.code == 2))
         if first.code == 0:
             break
@@ -204,8 +182,7 @@ def test_disks_that_cannot_be_written(done, forks, tmp_path, campaign):
             outcome = forks.start(Case(words), scratch).wait(LIMIT)
             found = [*process(outcome, codes, LIMIT), *terminal(outcome)]
             one.add(" ".join(words), found, told=int(outcome.code == 2))
-    got = results(new)
-    one.add("records", different(got, right))
+    one.add("records", differences(new, right))
 
 
 ODD = {
@@ -254,7 +231,7 @@ def test_odd_paths(name, done, right, forks, tmp_path, campaign):
         one.add(f"{name}: {case.call} {case.words[:150]}", found, told=told)
     for folder, whole in (("out", pictured), ("out2", right)):
         if codes == (0,) or folder == "out":
-            one.add("records", different(results(odd / folder), whole))
+            one.add("records", differences(odd / folder, whole))
     hostile.empty(scratch.out)
 
 
@@ -274,9 +251,7 @@ def test_clocks_set_back(right, forks, tmp_path, campaign):
         for path in [*run.store.rglob("*"), *out.rglob("*")]:
             os.utime(path, (path.stat().st_atime, path.stat().st_mtime + clock))
         outcome = forks.start(run.case(out, then), scratch).wait(LIMIT)
-        found = list(process(outcome, (0,), LIMIT))
-        got = results(out)
-        found += different(got, right)
+        found = [*process(outcome, (0,), LIMIT), *differences(out, right)]
         one.add(f"from {clock:g} s to {then:g} s", found)
         for words in (("store", "status"), ("store", "verify"), ("store", "clean"),
                       ("store", "clean", "--older-than=1")):  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from support.detectors import Finding, process
 from support.isolated import Case, Scratch
-from support.runs import Run, results
+from support.runs import Run, differences, results
 
 from benchmark.harness.store import Store
 
@@ -89,16 +89,9 @@ def test_processes_at_once(undisturbed, n, forks, tmp_path, campaign):
 def _differences(out, right, store) -> list[Finding]:
     """Records unlike the undisturbed run's, and stages that are not whole."""
     kept = Store(store)
-    found = [
+    torn = [
         Finding("torn", f"{entry.name}: {harm}")
         for entry in kept.entries()
         if entry.finished and (harm := kept.damage(entry.name)) is not None
     ]
-    got = results(out)
-    if got.keys() != right.keys():
-        found.append(Finding("wrong", f"records: {sorted(got)}"))
-    return found + [
-        Finding("wrong", f"{name}: {', '.join(k for k in value if value[k] != right[name][k])}")
-        for name, value in got.items()
-        if name in right and value != right[name]
-    ]
+    return torn + differences(out, right)

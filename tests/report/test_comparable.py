@@ -2,7 +2,7 @@
 
 from support.records import make_record
 
-from benchmark.records.old_model import first_title, old_model
+from benchmark.records.stage_titles import old_model
 from benchmark.report.comparable import comparable, of_another_old_model
 
 
@@ -46,11 +46,13 @@ def test_old_models_are_compared_by_hash_and_not_by_scores() -> None:
 
 
 def test_a_first_generation_of_its_own_is_beside_the_shared_one() -> None:
-    shared, own = first_title("old", 0), "train d-simplex old (seed 0)"
+    shared, own = "train old model (seed 0)", "train d-simplex old (seed 0)"
     alone = make_record("independent", 0.1, checkpoints={shared: "sha256:a"})
     other = make_record("d-simplex", 0.5, checkpoints={own: "sha256:b", shared: "sha256:a"})
     assert names(comparable([alone, other])) == ["independent", "d-simplex"]
-    apart = make_record("bct", 0.5, first_seed=7, checkpoints={first_title("old", 7): "sha256:c"})
+    apart = make_record(
+        "bct", 0.5, first_seed=7, checkpoints={"train old model (seed 7)": "sha256:c"}
+    )
     assert old_model(apart) == "sha256:c"
 
 

@@ -1,27 +1,14 @@
-"""A process with everything imported, which forks a child for each case: milliseconds, not seconds.
+"""The child that carries a case out: its limits, its output in files, an audit of what it does."""
 
-Run as ``python -m support.forker MODULE ...``; imports the modules, then reads cases from standard
-input, one JSON object a line (the fields of :class:`support.isolated.Case` and where things go),
-and answers on standard output: ``{"id", "pid"}`` when a child has begun, and when it has ended
-``{"id", "code", "signal", "seconds", "cpu_seconds", "memory_bytes"}``. Seconds in which others had
-the processor do not count. Children run in a process group of their own, so that whoever asked may
-kill all of one.
-"""
-
-import contextlib
 import importlib
 import json
 import os
 import resource
-import selectors
-import signal
 import sys
 import tempfile
 import time
 import traceback
 from typing import Any
-
-Case = dict[str, Any]
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # Audit events that change a path, and which of their arguments are paths.
@@ -46,72 +33,9 @@ _OWN = ("git", "uname")
 _HARMLESS = ("/dev/null", "/dev/tty", "/dev/full")
 
 
-class Forker:
-    """The loop: cases come, children end."""
-
-    def __init__(self) -> None:
-        self.running: dict[int, tuple[Any, float]] = {}
-        self.selector = selectors.DefaultSelector()
-        reader, writer = os.pipe()
-        os.set_blocking(reader, False)
-        os.set_blocking(writer, False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(writer)
-        self.selector.register(0, selectors.EVENT_READ)
-        self.selector.register(reader, selectors.EVENT_READ)
-
-    def serve(self) -> None:
-        """Until standard input ends; children that still run are killed then."""
-        rest = b""
-        while True:
-            for key, _ in self.selector.select():
-                if key.fd != 0:
-                    os.read(key.fd, 4096)
-                    continue
-                content = os.read(0, 1 << 16)
-                if not content:
-                    for pid in self.running:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.killpg(pid, signal.SIGKILL)
-                    return
-                *lines, rest = (rest + content).split(b"\n")
-                for line in lines:
-                    self.start(json.loads(line))
-            self.reap()
-
-    def start(self, case: Case) -> None:
-        """Fork a child for a case."""
-        started = time.monotonic()
-        pid = os.fork()
-        if pid == 0:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            self.selector.close()
-            _child(case)
-        with contextlib.suppress(OSError):  # the child does it too; whoever comes first
-            os.setpgid(pid, pid)
-        self.running[pid] = case["id"], started
-        _say({"id": case["id"], "pid": pid})
-
-    def reap(self) -> None:
-        """Tell of children that have ended."""
-        while self.running:
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if ended is None:
-                return
-            waited = waited_for_processor(ended.si_pid)
-            pid, status, usage = os.wait4(ended.si_pid, 0)
-            if pid not in self.running:
-                continue
-            number, started = self.running.pop(pid)
-            _say({
-                "id": number,
-                "code": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
-                "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
-                "seconds": time.monotonic() - started - waited,
-                "cpu_seconds": usage.ru_utime + usage.ru_stime,
-                "memory_bytes": usage.ru_maxrss * 1024,
-            })  # fmt: skip
+def threads_of_the_server() -> None:
+    """End with the number of threads of the process that forked this one."""
+    os._exit(len(os.listdir(f"/proc/{os.getppid()}/task")))
 
 
 def waited_for_processor(pid: int) -> float:
@@ -123,27 +47,39 @@ def waited_for_processor(pid: int) -> float:
         return 0.0
 
 
-def _say(value: Any) -> None:
-    os.write(1, json.dumps(value).encode() + b"\n")
+def carry_out(
+    call: str, args: tuple[Any, ...], cwd: str, env: dict[str, str], memory: int,
+    allowed: list[str], files: dict[str, str],
+) -> None:  # fmt: skip
+    """Carry a case out in this process, which ends with it.
 
-
-def _child(case: Case) -> None:
-    """Carry a case out in this process, which ends with it."""
+    Args:
+        call: ``module:function``.
+        args: Its arguments.
+        cwd: Current folder.
+        env: The environment, and nothing else of it.
+        memory: Bytes that may be mapped beyond those of the server.
+        allowed: Folders that may be written into.
+        files: Where ``out``, ``err``, ``audit`` and ``usage`` go; seconds in which others had the
+            processor do not count.
+    """
+    started = time.monotonic()
     code: object = 70
     try:
-        os.setpgid(0, 0)
-        _redirect(case)
-        os.chdir(case["cwd"])
-        sys.path.insert(0, case["cwd"])  # as `python -m` and notebooks have it: the worst case
+        os.setpgid(0, 0)  # whoever asked may kill all of it
+        usage = os.open(files["usage"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        _redirect(files)
+        os.chdir(cwd)
+        sys.path.insert(0, cwd)  # as `python -m` and notebooks have it: the worst case
         sys.argv = ["bench"]
         os.environ.clear()
-        os.environ.update(case["env"])
+        os.environ.update(env)
         tempfile.tempdir = None  # the parent's
-        _limit(case["memory_bytes"])
-        sys.addaudithook(_Audit(case["audit"], case["allowed"]))
-        module, _, name = case["call"].partition(":")
+        _limit(memory)
+        sys.addaudithook(_Audit(files["audit"], allowed))
+        module, _, name = call.partition(":")
         try:
-            code = getattr(importlib.import_module(module), name)(*case["args"])
+            code = getattr(importlib.import_module(module), name)(*args)
         except SystemExit as end:
             code = end.code
         except BaseException:  # as the interpreter would show it
@@ -151,12 +87,17 @@ def _child(case: Case) -> None:
             code = 1
         sys.stdout.flush()
         sys.stderr.flush()
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = time.monotonic() - started - waited_for_processor(os.getpid())
+        told = {"seconds": seconds, "cpu_seconds": used.ru_utime + used.ru_stime,
+                "memory_bytes": used.ru_maxrss * 1024}  # fmt: skip
+        os.write(usage, json.dumps(told).encode())
     finally:
         os._exit(code if isinstance(code, int) else 0 if code is None else 1)
 
 
-def _redirect(case: Case) -> None:
-    for number, name in ((0, os.devnull), (1, case["out"]), (2, case["err"])):
+def _redirect(files: dict[str, str]) -> None:
+    for number, name in ((0, os.devnull), (1, files["out"]), (2, files["err"])):
         flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         descriptor = os.open(name, flags, 0o600)
         os.dup2(descriptor, number)
@@ -234,16 +175,3 @@ def _whole(path: Any, folder: Any) -> Any:
     if isinstance(path, int) or not isinstance(folder, int) or folder < 0:
         return path
     return os.path.join(os.readlink(f"/proc/self/fd/{folder}"), os.fsdecode(path))
-
-
-if __name__ == "__main__":
-    sys.dont_write_bytecode = True
-    for each in sys.argv[1:]:
-        importlib.import_module(each)
-    # Standard output is for answers; whatever a module prints goes to standard error.
-    # A timer of matplotlib's, which lists the fonts, ends a moment after it was cancelled.
-    deadline = time.monotonic() + 10
-    while (threads := len(os.listdir("/proc/self/task"))) > 1 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    _say({"id": -1, "threads": threads})
-    Forker().serve()

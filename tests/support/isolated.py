@@ -1,8 +1,8 @@
 """Run a verb, or a call, in a process of its own with limits, and see what it did.
 
-A :class:`Forks` starts one process that imports everything (:mod:`support.forker`) and forks it for
-each case. What it reports of a case is an :class:`Outcome`; what is wrong with that, is for
-:mod:`support.detectors`.
+A :class:`Forks` starts a fork server with everything imported, which forks a child for each case:
+milliseconds, not seconds. What :mod:`support.forker` tells of a case is an :class:`Outcome`; what
+is wrong with that, is for :mod:`support.detectors`.
 """
 
 from __future__ import annotations
@@ -10,21 +10,19 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import multiprocessing
 import os
-import select
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from support.forker import waited_for_processor
+from support.forker import carry_out, threads_of_the_server, waited_for_processor
 
 ROOT = Path(__file__).parents[2]
-LIGHT = ("benchmark.cli.app", "support.jobs")
+LIGHT = ("pytest", "benchmark.cli.app", "support.jobs")
 """Imports of the command before it knows its verb."""
 HEAVY = (
     *LIGHT, "torch", "torch._dynamo", "numba", "matplotlib.pyplot", "pandas", "scipy.stats",
@@ -39,13 +37,14 @@ HEAVY = (
 SECONDS = 10.0
 MEMORY = 2**30  # bytes
 _SPARE = 3 * MEMORY  # bytes a child may map before the system refuses: the machine is others' too
+_CONTEXT = multiprocessing.get_context("forkserver")
 
 
 @dataclass(frozen=True)
 class Case:
     """A call in a process of its own."""
 
-    args: tuple[Any, ...]  # JSON-able
+    args: tuple[Any, ...]
     call: str = "support.jobs:bench"  # module:function
     env: dict[str, str] = field(default_factory=dict)  # beside the scratch folder's
     cwd: Path | None = None  # by default the scratch folder's
@@ -122,120 +121,86 @@ class Scratch:
 
 
 class Child:
-    """A case that runs."""
+    """A case that runs; ``files`` are where it writes what it prints and what is noted of it."""
 
-    def __init__(self, forks: Forks, number: int, case: Case, folder: Path, pid: int) -> None:
-        self.forks, self.number, self.case, self.folder, self.pid = forks, number, case, folder, pid
+    def __init__(self, case: Case, process: Any, files: dict[str, Path]) -> None:
+        self.case, self.process, self.files = case, process, files
+        self.started = time.monotonic()
 
     def kill(self) -> None:
         """End it and all that it started, at once, as ``kill -9`` does."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:  # it has no group of its own yet
+                os.kill(self.process.pid, signal.SIGKILL)
 
     def ended(self, seconds: float) -> bool:
         """Wait some seconds for the end of it; whether it has ended."""
-        return self.forks.hear(lambda: self.number in self.forks.ends, seconds)
+        self.process.join(seconds)
+        return self.process.exitcode is not None
 
     def wait(self, seconds: float = 600.0) -> Outcome:
         """Wait for its end, kill it after some seconds in which it might have run."""
         ended, waited = self.ended(seconds), 0.0
-        while not ended and (more := waited_for_processor(self.pid) - waited) > 0.1:
+        while not ended and (more := waited_for_processor(self.process.pid) - waited) > 0.1:
             ended, waited = self.ended(more), waited + more
-        timed_out = not ended
-        if timed_out:
+        if not ended:
             self.kill()
             if not self.ended(30.0):
                 raise TimeoutError(f"{self.case.words}: cannot be killed")
-        end = self.forks.ends.pop(self.number)
-        texts = [(self.folder / f"{self.number}.{n}") for n in ("out", "err", "audit")]
-        out, err, audit = (path.read_bytes() if path.exists() else b"" for path in texts)
-        for path in texts:
+        raw = {n: path.read_bytes() if path.exists() else b"" for n, path in self.files.items()}
+        for path in self.files.values():
             path.unlink(missing_ok=True)
+        wall = {"seconds": time.monotonic() - self.started, "cpu_seconds": 0.0, "memory_bytes": 0}
+        usage, code = json.loads(raw["usage"] or json.dumps(wall)), self.process.exitcode
         return Outcome(
-            self.case, end["code"], end["signal"], timed_out, end["seconds"], end["cpu_seconds"],
-            end["memory_bytes"], out, err, tuple(audit.decode().splitlines()),
+            self.case, code if code >= 0 else None, -code if code < 0 else None, not ended,
+            out=raw["out"], err=raw["err"], events=tuple(raw["audit"].decode().splitlines()),
+            **usage,
         )  # fmt: skip
 
 
 class Forks:
-    """The process that forks, and what it has told."""
+    """The fork server, and the folder of what its children tell."""
 
     def __init__(self, modules: Sequence[str], folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        environment = {
-            **os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}",
+        self.folder, self.numbers = folder, itertools.count()
+        before = dict(os.environ)
+        os.environ |= {
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "PYTHONDONTWRITEBYTECODE": "1",
             "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "MPLCONFIGDIR": str(folder / "mpl"),
             # pyarrow, which pandas imports where it is installed, begins a thread otherwise.
             "JE_ARROW_MALLOC_CONF": "background_thread:false",
         }  # fmt: skip
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "support.forker", *modules], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, env=environment, cwd=folder, bufsize=0,
-        )  # fmt: skip
-        self.numbers = itertools.count()
-        self.begun: dict[int, int] = {}
-        self.ends: dict[int, dict[str, Any]] = {}
-        self._rest = b""
-        if not self.hear(lambda: -1 in self.begun, 120.0):
-            raise TimeoutError("the forking process does not begin")
-        if self.begun[-1] != 1:
-            raise RuntimeError(f"a fork would lose {self.begun[-1] - 1} threads")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(timeout=30)
+        _CONTEXT.set_forkserver_preload(list(modules))
+        # A timer of matplotlib's, which lists the fonts, ends a moment after it was cancelled.
+        deadline, threads = time.monotonic() + 120, 0
+        while threads != 1:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"a fork would lose {threads - 1} threads")
+            process = _CONTEXT.Process(target=threads_of_the_server)
+            process.start()
+            process.join()
+            threads = process.exitcode
+        os.environ.clear()
+        os.environ.update(before)
 
     def start(self, case: Case, scratch: Scratch, spare: int = _SPARE) -> Child:
         """Begin a case; ``spare`` bytes may be mapped before the system refuses."""
+        names = ("out", "err", "audit", "usage")
         number = next(self.numbers)
-        files = {n: str(self.folder / f"{number}.{n}") for n in ("out", "err", "audit")}
+        files = {name: self.folder / f"{number}.{name}" for name in names}
         allowed = [scratch.out, scratch.tmp, scratch.cache, self.folder, *case.allowed]
-        value = {
-            "id": number, "call": case.call, "args": list(case.args),
-            "cwd": str(case.cwd or scratch.cwd), "env": scratch.env() | case.env,
-            "memory_bytes": spare, "allowed": list(map(str, allowed)), **files,
-        }  # fmt: skip
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(value).encode() + b"\n")
-        if not self.hear(lambda: number in self.begun, 60.0):
-            raise TimeoutError("no child begins")
-        return Child(self, number, case, self.folder, self.begun.pop(number))
+        process = _CONTEXT.Process(
+            target=carry_out,
+            args=(case.call, case.args, str(case.cwd or scratch.cwd), scratch.env() | case.env,
+                  spare, list(map(str, allowed)), {n: str(path) for n, path in files.items()}),
+        )  # fmt: skip
+        process.start()
+        return Child(case, process, files)
 
     def run(self, case: Case, scratch: Scratch, seconds: float = SECONDS) -> Outcome:
         """Carry a case out; one that is too slow has a second chance, as machines are busy."""
         outcome = self.start(case, scratch).wait(seconds)
         return self.start(case, scratch).wait(seconds) if outcome.timed_out else outcome
-
-    def hear(self, enough: Any, seconds: float) -> bool:
-        """Take up answers until it is enough, for some seconds at most; whether it is."""
-        end = time.monotonic() + seconds
-        assert self.process.stdout is not None
-        while not enough():
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                return bool(enough())
-            content = os.read(self.process.stdout.fileno(), 1 << 16)
-            if not content:
-                raise RuntimeError("the forking process has ended")
-            *lines, self._rest = (self._rest + content).split(b"\n")
-            for line in lines:
-                self._take(json.loads(line))
-        return True
-
-    def _take(self, said: dict[str, Any]) -> None:
-        if "code" in said:
-            self.ends[said["id"]] = said
-        else:
-            self.begun[said["id"]] = said.get("pid", said.get("threads"))
-
-
-@contextlib.contextmanager
-def forking(modules: Sequence[str], folder: Path) -> Iterator[Forks]:
-    """A process that forks cases, for a while."""
-    with Forks(modules, folder) as forks:
-        yield forks

@@ -3,7 +3,6 @@
 from typing import Any
 
 from benchmark.config.reading import build
-from benchmark.records.old_model import first_title
 from benchmark.records.record import SCHEMA, Record
 
 LOWER, UPPER = 0.5, 0.9
@@ -74,7 +73,7 @@ def make_record(
             }
         },
         "cost": {},
-        "checkpoints": {first_title("old", seed): f"sha256:{old or lower}"},
+        "checkpoints": {f"train old model (seed {seed})": f"sha256:{old or lower}"},
         "environment": {"python": "3.11.7", "torch": "2.11.0"},
         "run": {
             "finished": f"2025-01-0{seed + 1}T00:00:00+00:00",

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmark.config.reading import parse_settings
 from benchmark.harness.graph import Plan, Stage
 from benchmark.harness.requests import make_requests
 from benchmark.records.files import find_records
+from support.detectors import Finding
 from support.isolated import Case, Forks, Outcome, Scratch
 
 BACKFILL = """\
@@ -69,6 +69,24 @@ def results(out: Path) -> dict[str, dict[str, Any]]:
     }
 
 
+def differences(
+    out: Path, right: Mapping[str, Mapping[str, Any]], *, every: bool = True
+) -> list[Finding]:
+    """Records below a folder that say something else than the right ones, or are missing.
+
+    Without ``every`` some of them may be missing, not all.
+    """
+    got = results(out)
+    missing = right.keys() - got.keys() if every else set() if got else {"all"}
+    found = [Finding("wrong", f"{name}: no record") for name in sorted(missing)]
+    for name, value in got.items():
+        known = right.get(name, {})
+        if value != known:
+            fields = [k for k in value if value[k] != known.get(k)]
+            found.append(Finding("wrong", f"{name}: {', '.join(fields)}"))
+    return found
+
+
 def dependants(stage: Stage, plan: Plan) -> list[Stage]:
     """Stages of a plan that stand on a stage, directly or not."""
     return [
@@ -85,8 +103,3 @@ def linked_copy(source: Path, target: Path) -> None:
         made.mkdir(parents=True, exist_ok=True)
         for name in names:
             (made / name).hardlink_to(Path(folder, name))
-
-
-def settings(*pairs: str) -> dict[str, Any]:
-    """Values as ``--set`` takes them."""
-    return parse_settings(list(pairs))

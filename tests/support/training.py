@@ -12,6 +12,12 @@ from benchmark.training.loop import Trainer
 from support.objects import changed
 
 
+def map_trainer(steps=20, seed=0, batch=64, folder=None, **changes):
+    """A trainer of maps; keywords change its recipe."""
+    recipe = Recipe(epochs=1, transform_steps=steps, transform_batch=batch, **changes)
+    return Trainer(recipe, seed, Device("cpu"), folder)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
     """Tiny products on a busy machine: two threads would mostly wait for each other."""

@@ -10,7 +10,7 @@ from support.objects import changed
 
 from benchmark.config.recipes import Augment
 from benchmark.models.module import load_module, save_module
-from benchmark.training import side_alternative, side_autoencoder, side_binary, side_simclr
+from benchmark.training import side_alternative, side_autoencoder, side_binary
 from benchmark.training.data import TrainingData, resized
 from benchmark.training.embedding import new_model, train_embedding
 from benchmark.training.side_kinds import SIDES
@@ -161,85 +161,6 @@ def test_recipe_of_appendix_d_4_2(data, spec, trainer, monkeypatch):
     # Linear from 0 in a twentieth of the steps, then half a cosine.
     assert curve.lr[:2] == [0.0, pytest.approx(3e-4)]
     assert curve.lr[19] == pytest.approx(3e-4 * 0.5 * (1 + math.cos(math.pi * 18 / 19)))
-
-
-# --- SimCLR with local crops
-
-
-def naive_pair(first, second, tau):
-    """SimCLR eq. 1 of two views."""
-    views = [v / np.linalg.norm(v) for v in (*first, *second)]
-    n, total = len(first), 0.0
-    for i, view in enumerate(views):
-        below = sum(math.exp(view @ other / tau) for k, other in enumerate(views) if k != i)
-        total -= math.log(math.exp(view @ views[(i + n) % (2 * n)] / tau) / below)
-    return total / (2 * n)
-
-
-def test_multi_crop():
-    """Whole with whole, whole with local; never two local crops."""
-    rng = np.random.default_rng(0)
-    a, b, c, d, e = (rng.standard_normal((4, 3)) for _ in range(5))
-    pairs = [(a, b), (a, c), (a, d), (a, e), (b, c), (b, d), (b, e)]
-    wanted = np.mean([naive_pair(x, y, 0.5) for x, y in pairs])
-    whole, local = ([torch.from_numpy(x) for x in part] for part in ((a, b), (c, d, e)))
-    assert side_simclr.multi_crop(whole, local, 0.5).item() == pytest.approx(wanted, rel=1e-10)
-    alone = side_simclr.multi_crop(whole, [], 0.5).item()
-    assert alone == pytest.approx(naive_pair(a, b, 0.5), rel=1e-10)
-
-
-def test_local_crops_are_square_parts_of_the_image():
-    """An image whose two channels are its own coordinates shows where a crop was taken."""
-    n, side, size = 400, 64, 27
-    place = (torch.arange(side) + 0.5) / side * 2 - 1
-    image = torch.stack([place.expand(side, side), place[:, None].expand(side, side)])
-    crops = side_simclr.local_crops(image.expand(n, -1, -1, -1), size, torch.Generator())
-    assert crops.shape == (n, 2, size, size)
-    middle = size // 2
-    width = crops[:, 0, middle, -1] - crops[:, 0, middle, 0]
-    height = crops[:, 1, -1, middle] - crops[:, 1, 0, middle]
-    torch.testing.assert_close(width, height, atol=1e-3, rtol=0)
-    area = (width / 2 * size / (size - 1)) ** 2
-    assert area.min() > 0.045 and area.max() < 0.405
-    assert area.min() < 0.07 and area.max() > 0.38
-    corners = crops[:, 0, 0, 0]
-    assert corners.min() < -0.9 and corners.max() > 0.3 and len(corners.unique()) > 350
-
-
-def test_crops_go_through_the_network_at_their_own_size(data, spec, trainer):
-    seen = []
-
-    class Network(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.scale = torch.nn.Parameter(torch.ones(()))
-
-        def forward(self, images):
-            seen.append(tuple(images.shape))
-            return self.scale * images.mean((2, 3)).repeat(1, 4) + images.flatten(1)[:, :4]
-
-    def compare(whole, local):
-        assert (len(whole), len(local)) == (2, 3)
-        return side_simclr.multi_crop(whole, local, 0.1)
-
-    side_simclr.train_network(Network(), compare, spec, data, trainer(epochs=1), 3)
-    # 96 of 224 pixels are 7 of 16.
-    assert seen[:2] == [(32, 1, 16, 16), (48, 1, 7, 7)]
-
-
-def test_running_statistics_are_of_whole_images(data, spec, trainer):
-    """Statistics of local crops among them would move everything that is stored."""
-    made = trainer(epochs=20)
-    model = side_simclr.SideEncoder(spec.backbone, 1, 16, 4)
-    optimised = changed(made.recipe, lr=0.0, weight_decay=0.0)
-    system = changed(made, recipe=optimised)
-    compare = lambda whole, local: side_simclr.multi_crop(whole, local, 0.1)  # noqa: E731
-    side_simclr.train_network(model, compare, spec, data, system, 2)
-    images = torch.from_numpy(data.images).float() / 127.5 - 1
-    with torch.inference_mode():
-        shift = model.norm(model.encoder(images)).mean(0).abs()
-    # Views are changed at random, so the means are near, not equal.
-    assert model.norm.momentum == 0.1 and shift.max() < 0.35
 
 
 # --- bits

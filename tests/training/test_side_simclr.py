@@ -1,4 +1,4 @@
-"""SimCLR: its loss against a double loop, and a small training."""
+"""SimCLR: its loss against a double loop, and its local crops."""
 
 import math
 
@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.losses import slope
 from support.objects import changed
 
 from benchmark.config.recipes import Augment
@@ -50,28 +51,8 @@ def test_nt_xent_gradient():
     a, b = (torch.from_numpy(x).requires_grad_(True) for x in (first, second))
     nt_xent(a, b, 0.5).backward()
     for grad, moved in ((a.grad, first), (b.grad, second)):
-        for place in np.ndindex(4, 3):
-            kept, values = moved[place], []
-            for sign in (1, -1):
-                moved[place] = kept + sign * 1e-6
-                values.append(naive(first, second, 0.5))
-            moved[place] = kept
-            assert grad[place].item() == pytest.approx((values[0] - values[1]) / 2e-6, abs=1e-6)
-
-
-def test_training(data, spec, trainer):
-    made = trainer(epochs=8, precision="bf16-mixed")
-    wide = changed(spec, backbone="convnet-8")
-    state = torch.get_rng_state()
-    model, curve = side_simclr.train(wide, data, made, dim=64, crops=0)
-    assert isinstance(model, SideEncoder) and not model.training
-    assert curve.loss[-1] < 0.8 * curve.loss[0]
-    assert len(curve.loss) == 8 and curve.steps_an_epoch == 4
-    torch.set_rng_state(state)
-    torch.rand(3)
-    again, _ = side_simclr.train(wide, data, made, dim=64, crops=0)
-    for key, value in model.state_dict().items():
-        assert torch.equal(value, again.state_dict()[key]), key
+        wanted = slope(lambda _: naive(first, second, 0.5), moved, 1e-6)
+        np.testing.assert_allclose(grad, wanted, atol=1e-6)
 
 
 def test_views_and_optimiser_are_the_recipe_s(data, spec, trainer, monkeypatch):
@@ -91,15 +72,73 @@ def test_views_and_optimiser_are_the_recipe_s(data, spec, trainer, monkeypatch):
     assert curve.loss[-1] < curve.loss[0]
 
 
-def test_labels_are_not_seen(data, spec, trainer):
-    made = trainer(epochs=1)
-    blind = changed(data, labels=torch.zeros_like(data.labels))
-    a, _ = side_simclr.train(spec, data, made, dim=64, crops=2)
-    b, _ = side_simclr.train(spec, blind, made, dim=64, crops=2)
-    assert all(torch.equal(v, b.state_dict()[k]) for k, v in a.state_dict().items())
-
-
 def test_size_and_last_layer():
     model = SideEncoder("convnet-2", 1, 16, 64)
     assert model(torch.rand(3, 1, 16, 16)).shape == (3, 64)
     assert isinstance(list(model.children())[-1], torch.nn.BatchNorm1d)
+
+
+def test_multi_crop():
+    """Whole with whole, whole with local; never two local crops."""
+    rng = np.random.default_rng(0)
+    a, b, c, d, e = (rng.standard_normal((4, 3)) for _ in range(5))
+    pairs = [(a, b), (a, c), (a, d), (a, e), (b, c), (b, d), (b, e)]
+    wanted = np.mean([naive(x, y, 0.5) for x, y in pairs])
+    whole, local = ([torch.from_numpy(x) for x in part] for part in ((a, b), (c, d, e)))
+    assert side_simclr.multi_crop(whole, local, 0.5).item() == pytest.approx(wanted, rel=1e-10)
+    alone = side_simclr.multi_crop(whole, [], 0.5).item()
+    assert alone == pytest.approx(naive(a, b, 0.5), rel=1e-10)
+
+
+def test_local_crops_are_square_parts_of_the_image():
+    """An image whose two channels are its own coordinates shows where a crop was taken."""
+    n, side, size = 400, 64, 27
+    place = (torch.arange(side) + 0.5) / side * 2 - 1
+    image = torch.stack([place.expand(side, side), place[:, None].expand(side, side)])
+    crops = side_simclr.local_crops(image.expand(n, -1, -1, -1), size, torch.Generator())
+    assert crops.shape == (n, 2, size, size)
+    middle = size // 2
+    width = crops[:, 0, middle, -1] - crops[:, 0, middle, 0]
+    height = crops[:, 1, -1, middle] - crops[:, 1, 0, middle]
+    torch.testing.assert_close(width, height, atol=1e-3, rtol=0)
+    area = (width / 2 * size / (size - 1)) ** 2
+    assert area.min() > 0.045 and area.max() < 0.405
+    assert area.min() < 0.07 and area.max() > 0.38
+    corners = crops[:, 0, 0, 0]
+    assert corners.min() < -0.9 and corners.max() > 0.3 and len(corners.unique()) > 350
+
+
+def test_crops_go_through_the_network_at_their_own_size(data, spec, trainer):
+    seen = []
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.ones(()))
+
+        def forward(self, images):
+            seen.append(tuple(images.shape))
+            return self.scale * images.mean((2, 3)).repeat(1, 4) + images.flatten(1)[:, :4]
+
+    def compare(whole, local):
+        assert (len(whole), len(local)) == (2, 3)
+        return side_simclr.multi_crop(whole, local, 0.1)
+
+    side_simclr.train_network(Network(), compare, spec, data, trainer(epochs=1), 3)
+    # 96 of 224 pixels are 7 of 16.
+    assert seen[:2] == [(32, 1, 16, 16), (48, 1, 7, 7)]
+
+
+def test_running_statistics_are_of_whole_images(data, spec, trainer):
+    """Statistics of local crops among them would move everything that is stored."""
+    made = trainer(epochs=20)
+    model = side_simclr.SideEncoder(spec.backbone, 1, 16, 4)
+    optimised = changed(made.recipe, lr=0.0, weight_decay=0.0)
+    system = changed(made, recipe=optimised)
+    compare = lambda whole, local: side_simclr.multi_crop(whole, local, 0.1)  # noqa: E731
+    side_simclr.train_network(model, compare, spec, data, system, 2)
+    images = torch.from_numpy(data.images).float() / 127.5 - 1
+    with torch.inference_mode():
+        shift = model.norm(model.encoder(images)).mean(0).abs()
+    # Views are changed at random, so the means are near, not equal.
+    assert model.norm.momentum == 0.1 and shift.max() < 0.35

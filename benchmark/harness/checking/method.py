@@ -13,11 +13,12 @@ from benchmark.harness.artifacts import MODEL, load_stored, load_vectors
 from benchmark.harness.checking.parts import Given, check_parts
 from benchmark.harness.checking.repeats import check_replays
 from benchmark.harness.execution import Compute, Reporter
+from benchmark.harness.executor import execute_locally
 from benchmark.harness.graph import Result, Stage
-from benchmark.harness.local import execute_locally
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out
 from benchmark.harness.store import Store
+from benchmark.harness.work import EvaluationWork, UpdateWork
 from benchmark.records.record import Record
 
 _CPU = Compute("cpu")
@@ -45,10 +46,12 @@ def check_method(
     request = make_requests([label], protocol, track, settings=_FEW)[0]
     result = request.plan().results[-1]
     if result.evaluation is None:
-        raise _refused(label, str(result.reason))
+        raise BenchError(f"check {label}: {result.reason}; try another --protocol")
     with tempfile.TemporaryDirectory(prefix="bench-check-") as folder, located(f"check {label}"):
         stages = Store(store or Path(folder, "store"))
-        own = [stage for stage in result.stages if stage.params.get("method") == label]
+        own = [
+            s for s in result.stages if isinstance(s.work, UpdateWork) and s.work.method == label
+        ]
         _run_before_scores(result, own, stages)
         _check_store(result, stages)
         yield "trained and embedded; nothing else that is stored was changed"
@@ -58,10 +61,6 @@ def check_method(
         yield from check_replays(own, _seen(result, own), parts, stages, Path(folder))
         yield from _check_record(request, stages, Path(folder, "runs"))
     yield f"{label} is fine"
-
-
-def _refused(label: str, reason: str) -> BenchError:
-    return BenchError(f"check {label}: {reason}; try another --protocol")
 
 
 def _stands_on(stage: Stage, own: Sequence[Stage]) -> bool:
@@ -92,16 +91,16 @@ def _run_before_scores(result: Result, own: Sequence[Stage], store: Store) -> No
 
 def _given(setup: Setup, result: Result, store: Store, i: int) -> Given:
     """Output of update ``i``, and what its parts are tried on."""
-    evaluation = result.evaluation
-    assert evaluation is not None
-    inputs = {role: store.path(stage.name) for role, stage in evaluation.inputs.items()}
-    dataset = read_dataset(inputs["data"])
-    items = read_options(dataset.name).evaluation(dataset, evaluation.params["part"])
-    old, new = (evaluation.inputs[f"vectors{j}"].inputs["model"].name for j in (i, i + 1))
+    assert result.evaluation is not None
+    work = result.evaluation.work
+    there: EvaluationWork[Path] = work.at(lambda stage: store.path(stage.name))
+    dataset = read_dataset(there.data)
+    items = read_options(dataset.name).evaluation(dataset, work.part)
+    old, new = (work.vectors[j].work.model.name for j in (i, i + 1))
     return Given(
         registry.method(result.label, result.config), setup.models[i + 1],
         store.path(result.updates[i].name), store.path(new) / MODEL, store.path(old) / MODEL,
-        load_stored(inputs, i), load_vectors(inputs[f"vectors{i + 1}"]), items.images,
+        load_stored(there, i), load_vectors(there.vectors[i + 1]), items.images,
     )  # fmt: skip
 
 

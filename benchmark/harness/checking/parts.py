@@ -187,13 +187,9 @@ def check_each_alone(given: Given) -> None:
             return tuple(v for v in found if v is not None)
 
         _compare(_NAMES.get(name, name), output, len(given.new))
-    model, images = load_module(given.model), given.images[np.arange(_few(given.images))]
+    model, images = load_module(given.model), given.images[np.arange(min(_SOME, len(given.new)))]
     device = torch.device("cpu")
     _compare("new model", lambda rows: (embed(model, images[rows], device),), len(images))
-
-
-def _few(images: Images) -> int:
-    return min(_SOME, images.shape[0])
 
 
 def _compare(name: str, output: Callable[[Any], tuple[Vectors, ...]], n: int) -> None:
@@ -227,7 +223,9 @@ def check_cost(given: Given) -> None:
     _check_uncounted_products(given)
     old, new, shape = load_module(given.old_model), load_module(given.model), given.images.shape[1:]
     alone = Encoder(given.spec.backbone, given.spec.dim, shape[0], shape[1])
-    before, made, planned = (_embedding_work(model, shape) for model in (old, new, alone))
+    before, made, planned = (
+        multiply_adds(model, torch.zeros(1, *shape))[0] for model in (old, new, alone)
+    )
     within = _share_within(old, new) > 0.5
     # Beside the independent model the old one may run for a joint view of queries.
     if given.method.runs_old_model and given.method.own_model and not within:
@@ -287,7 +285,3 @@ def _numbers(value: Any) -> int:
     if isinstance(value, list | tuple):
         return sum(map(_numbers, value))
     return int(isinstance(value, int | float) and not isinstance(value, bool))
-
-
-def _embedding_work(model: torch.nn.Module, shape: tuple[int, ...]) -> int:
-    return multiply_adds(model, torch.zeros(1, *shape))[0]

@@ -50,7 +50,7 @@ def check_replays(
         BenchError: Naming what makes their output another.
     """
     twin, poisoned = Twin(store, seen, folder / "twin"), folder / "poisoned"
-    first = {stage.name: output_of(store.path(stage.name), _facts(store, stage)) for stage in own}
+    first = {s.name: output_of(store.path(s.name), store.meta(s.name)["facts"]) for s in own}
     with Elsewhere() as elsewhere:
         # Each process begins with another seed, so what is kept from it shows in the second.
         pairs = [elsewhere.do(twin, Work(stages=(with_seed(s, 1), s))) for s in own]
@@ -77,10 +77,6 @@ def check_replays(
 
             raise _poisoned(expected, parts, done)
     yield "evaluation items and their labels change nothing"
-
-
-def _facts(store: Store, stage: Stage) -> object:
-    return store.meta(stage.name)["facts"]
 
 
 def _apart(expected: Done, found: Done, parts: Sequence[Part]) -> str:

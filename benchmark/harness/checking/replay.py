@@ -25,6 +25,7 @@ from benchmark.harness.artifacts import VECTORS
 from benchmark.harness.graph import Stage
 from benchmark.harness.stages import Context, run_stage
 from benchmark.harness.store import Store
+from benchmark.harness.work import DataWork, EmbeddingWork
 from benchmark.models.module import load_module
 from benchmark.training.device import Device
 from benchmark.training.loop import checkpoints_each_epoch
@@ -97,10 +98,11 @@ class Twin:
 
 def _exchange(stage: Stage, folder: Path, poison: Poison) -> None:
     """Poison a copied stage: the dataset, or embeddings of evaluation items."""
-    if stage.kind == "data":
+    work = stage.work
+    if isinstance(work, DataWork):
         write_dataset(poison.change(_in_memory(read_dataset(folder))), folder)
     # A part by name is an evaluation set, one by a split is of training images.
-    elif poison.embeddings and stage.kind == "embed" and isinstance(stage.params["part"], str):
+    elif poison.embeddings and isinstance(work, EmbeddingWork) and isinstance(work.part, str):
         vectors = np.load(folder / VECTORS)
         noise = np.random.default_rng(0).standard_normal(vectors.shape)
         np.save(folder / VECTORS, noise.astype(vectors.dtype))
@@ -122,10 +124,9 @@ def replay(stage: Stage, root: Path, folder: Path, kill: bool = False) -> Output
             raise _Killed
 
     folder.mkdir(parents=True, exist_ok=True)
-    inputs = {role: root / "stages" / s.name for role, s in stage.inputs.items()}
-    context = Context(folder, folder, Device("cpu"), stage.local, progress)
+    context = Context(folder, folder, Device("cpu"), progress)
     with checkpoints_each_epoch() if kill else nullcontext():
-        facts = run_stage(stage.kind, stage.params, inputs, context)
+        facts = run_stage(stage.work.at(lambda of: root / "stages" / of.name), context)
     return output_of(folder, facts)
 
 
@@ -137,7 +138,7 @@ def output_of(folder: Path, facts: object) -> Output:
 
 def with_seed(stage: Stage, seed: int) -> Stage:
     """The stage under another seed."""
-    return replace(stage, params={**stage.params, "seed": derive(seed, "check")})
+    return replace(stage, work=replace(stage.work, seed=derive(seed, "check")))
 
 
 @dataclass(frozen=True)
@@ -274,7 +275,7 @@ def _loading(stages: Sequence[Stage], poison: Poison | None) -> Iterator[None]:
     if poison is None:
         yield
         return
-    reader = type(read_options(stages[0].inputs["data"].params["dataset"]))
+    reader = type(read_options(stages[0].work.data.work.dataset))
     load, change = reader.load, poison.change
 
     def changed(self: DatasetReader, root: Path | None) -> Dataset:

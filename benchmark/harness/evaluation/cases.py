@@ -1,9 +1,8 @@
 """Cases ``query/gallery`` of an evaluation: which embeddings are queries, and which the gallery."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 from benchmark.contract import TwoLists
 from benchmark.contract.arrays import apply_part
 from benchmark.errors import BenchError
-from benchmark.harness import artifacts
-from benchmark.harness.artifacts import Inputs, Stored
+from benchmark.harness.artifacts import Stored, load_stored, load_vectors
+from benchmark.harness.work import EvaluationWork
 from benchmark.models.module import load_module
 from benchmark.tasks.base import SecondList
 
@@ -35,7 +34,7 @@ class Case:
     second: SecondList | None = None  # another list of the same items, and how the two become one
 
 
-def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
+def build_cases(work: EvaluationWork[Path]) -> Iterator[Case]:
     """All cases of a chain of generations.
 
     Case i/j has queries of generation i, which pass the views i, i - 1, ..., j + 1, and a gallery
@@ -51,27 +50,27 @@ def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
     they score what the first has found, if that is how the method goes; in ``j+i/j+i`` every item
     is in both indexes.
     """
-    n = artifacts.n_generations(inputs)
+    n = len(work.vectors)
     # With a model chain shorter than the names (an upper bound) the last ones are meant.
-    names = [*params["generations"][: n - 1], params["generations"][-1]]
-    fresh = [artifacts.load_stored(inputs, i) for i in range(n)]
+    names = [*work.generations[: n - 1], work.generations[-1]]
+    fresh = [load_stored(work, i) for i in range(n)]
     galleries: list[Stored] = []
     converted: list[bool] = []
     for i, (vectors, _) in enumerate(fresh):
-        if i == 0 and "images0" in inputs:
-            images = artifacts.load_vectors(inputs["images0"])
+        if i == 0 and work.images:
+            images = load_vectors(work.images[0])
             yield Case(f"{names[0]}/{names[0]}", vectors, images, texts=True)
             yield Case(f"{names[0]}/{names[0]} images", images, images)
         else:
             yield Case(f"{names[i]}/{names[i]}", vectors, vectors)
-        update = inputs.get(f"update{i}")
+        update = work.updates[i]
         galleries = [convert(gallery, update) for gallery in galleries]
         converted = [before or has_part(update, "convert") for before in converted]
         query = vectors
         for j in range(i - 1, -1, -1):
-            query = view(query, inputs.get(f"update{j + 1}"), fresh[j][0])
+            query = view(query, work.updates[j + 1], fresh[j][0])
             marks = "'" * (i - j) if converted[j] else ""
-            if j == 0 and "images0" in inputs:
+            if j == 0 and work.images:
                 if query.shape[1] == galleries[0][0].shape[1]:
                     yield Case(f"{names[0]}/{names[i]}", galleries[0][0], query, texts=True)
                 continue
@@ -85,7 +84,7 @@ def build_cases(params: Mapping[str, Any], inputs: Inputs) -> Iterator[Case]:
             yield from _cross_cases(
                 names[i], names[j], query, galleries[j][0], marks, second=second
             )
-            direct = inputs.get(f"direct{j}-{i}")
+            direct = work.direct.get((j, i))
             if direct is not None:
                 gallery, _ = convert(fresh[j], direct)
                 queries = view(vectors, direct, fresh[j][0])

@@ -1,19 +1,20 @@
 """Details of an evaluation: results by query, and what pages draw."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.base import Evaluation
-from benchmark.harness.artifacts import Inputs, load_stored
+from benchmark.harness.artifacts import load_stored
 from benchmark.harness.evaluation.cases import Case
 from benchmark.harness.evaluation.neighbours import NearestItems, scaled
 from benchmark.harness.evaluation.partial_backfill import LastUpdate
+from benchmark.harness.work import EvaluationWork
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.metrics.statistics import kendall_tau
-from benchmark.records.details import Details, Ordering, Picture, QueryResults
+from benchmark.records.details import Details, Ordering, Picture, QueryResults, main_cases
 from benchmark.records.details_writer import pack
 from benchmark.tasks.base import TaskResult
 
@@ -31,20 +32,15 @@ class DetailsCollector:
     """Gathers, case by case, what a details file of an evaluation holds."""
 
     def __init__(
-        self, params: Mapping[str, Any], inputs: Inputs, items: Evaluation,
-        class_names: Sequence[str],
-    ) -> None:  # fmt: skip
-        self.params, self.inputs, self.items = params, inputs, items
+        self, work: EvaluationWork[Path], items: Evaluation, class_names: Sequence[str]
+    ) -> None:
+        self.work, self.items = work, items
         self.class_names = class_names
         self.results: dict[tuple[str, str], QueryResults] = {}
         self.picture: Picture | None = None
-        first, last = params["generations"][0], params["generations"][-1]
-        old = first + "'" * (len(params["generations"]) - 1)
-        self.cross = f"{last}/{first}"
-        self.main = (self.cross, f"{last}/{last}", f"{first}/{first}", f"{old}/{old}")
-        looked = (f"{first}/{first}", self.cross, f"{last}/{last}")
-        by_item = "retrieval" in params["tasks"]
-        self.nearest = NearestItems(items, params["distance"], looked) if by_item else None
+        self.main = cross, new, old, _ = main_cases(work.generations)
+        self.cross, by_item = cross, "retrieval" in work.tasks
+        self.nearest = NearestItems(items, work.distance, (old, cross, new)) if by_item else None
 
     def add(self, case: Case, results: Sequence[TaskResult]) -> None:
         """Keep the results of a case by query; draw it if it is the cross-test."""
@@ -57,13 +53,13 @@ class DetailsCollector:
                 )
         if self.nearest is not None and not case.texts:
             self.nearest.add(case)
-        if case.name == self.cross and not case.swapped:
-            old, _ = load_stored(self.inputs, 0)
-            self.picture = draw(case, old, self.items, self.class_names, self.params["distance"])
+        if self.work.drawn and case.name == self.cross and not case.swapped:
+            old, _ = load_stored(self.work, 0)
+            self.picture = draw(case, old, self.items, self.class_names, self.work.distance)
 
     def pack(self) -> bytes:
         """The details file."""
-        ordering = compare_priority(self.params, self.inputs, self.items)
+        ordering = compare_priority(self.work, self.items)
         nearest = None if self.nearest is None else self.nearest.found()
         return pack(Details(self.results, self.picture, ordering, nearest), self.main)
 
@@ -127,11 +123,9 @@ def _rows(items: Evaluation, used: Ints, shown: Ints) -> tuple[Ints, Ints]:
     return np.concatenate(rows), np.repeat(np.arange(len(rows)), list(map(len, rows)))
 
 
-def compare_priority(
-    params: Mapping[str, Any], inputs: Inputs, items: Evaluation
-) -> Ordering | None:
+def compare_priority(work: EvaluationWork[Path], items: Evaluation) -> Ordering | None:
     """The last update's priority against the true distances; ``None`` where one has no meaning."""
-    update, rows = LastUpdate(params, inputs), items.gallery
+    update, rows = LastUpdate(work), items.gallery
     priority, state = update.priority(), update.state
     if priority is None or state.view.shape[1] != state.stored.shape[1] or len(rows) < 2:
         return None
@@ -139,11 +133,8 @@ def compare_priority(
     if distance is None:
         return None
     scores = (priority, distance)
-    predicted, true = (_share(by_score(score[rows], items.ids[rows])) for score in scores)
+    orders = (by_score(score[rows], items.ids[rows]) for score in scores)
+    # Share of the items that come before each.
+    predicted, true = (np.argsort(order) / (len(rows) - 1) for order in orders)
     some = np.sort(np.random.default_rng(0).permutation(len(rows))[:_POINTS])
     return Ordering(predicted[some], true[some], kendall_tau(predicted, true), len(rows))
-
-
-def _share(order: Ints) -> NDArray[np.float64]:
-    """Share of the items that come before each."""
-    return np.argsort(order) / (len(order) - 1)

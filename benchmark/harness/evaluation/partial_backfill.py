@@ -14,8 +14,9 @@ from benchmark.contract import Head, Portable
 from benchmark.contract.arrays import apply, apply_part
 from benchmark.data.base import Evaluation
 from benchmark.errors import BenchError
-from benchmark.harness.artifacts import HEAD, Inputs, load_stored, n_generations
+from benchmark.harness.artifacts import HEAD, load_stored
 from benchmark.harness.evaluation.cases import convert, has_part, load_merge, view
+from benchmark.harness.work import EvaluationWork
 from benchmark.metrics import backfill_orders
 from benchmark.models.module import load_module
 from benchmark.tasks.base import BackfillState
@@ -30,16 +31,12 @@ Floats = NDArray[np.float32]
 
 
 class LastUpdate:
-    """The last update of a chain, and what orders may depend on; ``state`` has the embeddings.
+    """The last update of a chain, and what orders may depend on; ``state`` has the embeddings."""
 
-    ``params`` are of the evaluation, ``inputs`` as for the cases, with ``head_new`` and, where it
-    is kept, ``head_old``: folders of the models whose classifiers orders may use.
-    """
-
-    def __init__(self, params: Mapping[str, Any], inputs: Inputs) -> None:
-        last = n_generations(inputs) - 1
-        self.params, self.inputs, self.folder = params, inputs, inputs.get(f"update{last}")
-        self.stored, (new, _) = load_stored(inputs, last - 1), load_stored(inputs, last)
+    def __init__(self, work: EvaluationWork[Path]) -> None:
+        last = len(work.vectors) - 1
+        self.work, self.folder = work, work.updates[last]
+        self.stored, (new, _) = load_stored(work, last - 1), load_stored(work, last)
         converted, _ = convert(self.stored, self.folder)
         queries = view(new, self.folder, self.stored[0])
         merge = load_merge(self.folder)
@@ -58,7 +55,7 @@ class LastUpdate:
         blocks = merge is not None and merge.places_by == "merge" and merge.fused_by != "window"
         if blocks and n_scores > _MOST:
             return f"its lists are merged block by block, for at most {_MOST:.0e} scores a point"
-        if self.params["distance"] == "l2" and stored != new:
+        if self.work.distance == "l2" and stored != new:
             return f"l2 distances in {stored} and {new} dimensions cannot be ranked together"
         return None
 
@@ -84,12 +81,12 @@ class LastUpdate:
             return None
         # As maps are fitted: a softmax classifier reads the lengths of vectors.
         head, _ = self.new_head()
-        unit = self.params["distance"] == "cosine" and (head is None or head.normalised)
+        unit = self.work.distance == "cosine" and (head is None or head.normalised)
         return backfill_orders.squared_distance(self.state.stored, self.state.view, unit=unit)
 
     def new_head(self) -> tuple[Head | None, str]:
         """The new classifier where it may read the gallery, else the reason."""
-        head = _head(self.inputs.get("head_new"))
+        head = _head(self.work.head_new)
         if head is None:
             return None, "the method leaves no new classifier"
         if has_part(self.folder, "query_view") or has_part(self.folder, "joint_view"):
@@ -100,7 +97,7 @@ class LastUpdate:
 
     def old_head(self) -> tuple[Head | None, str]:
         """The old classifier, else the reason why there is none."""
-        head = _head(self.inputs.get("head_old"))
+        head = _head(self.work.head_old)
         if head is None:
             return None, "the old classifier is not kept"
         if head.dim != self.state.old.shape[1]:
@@ -114,7 +111,7 @@ class LastUpdate:
         if new_head is not None:
             losses, no_losses = _losses(new_head, state.stored, items)
         return backfill_orders.Items(
-            ids=items.ids, labels=items.labels, seed=self.params["seed"], priority=self.priority(),
+            ids=items.ids, labels=items.labels, seed=self.work.seed or 0, priority=self.priority(),
             logits=None if new_head is None else apply(_Function(new_head.logits), state.stored),
             old_logits=None if old_head is None else apply(_Function(old_head.logits), state.old),
             l2=self.true_distance(), disc=losses, converted=state.stored,
@@ -126,21 +123,19 @@ class LastUpdate:
         )  # fmt: skip
 
 
-def evaluate_backfilling(
-    params: Mapping[str, Any], inputs: Inputs, items: Evaluation
-) -> dict[str, Any]:
+def evaluate_backfilling(work: EvaluationWork[Path], items: Evaluation) -> dict[str, Any]:
     """Results of the task ``backfilling`` for the last update, with the generations' names.
 
     ``omitted`` says by order why it is not possible; where nothing can be compared there is a
     ``reason`` alone.
     """
-    update = LastUpdate(params, inputs)
-    names = dict(zip(("old", "new"), params["generations"][-2:], strict=True))
+    update = LastUpdate(work)
+    names = dict(zip(("old", "new"), work.generations[-2:], strict=True))
     reason = update.incomparable(len(items.query) * len(items.gallery))
     if reason is not None:
         return {**names, "reason": reason}
-    orders, omitted = backfill_orders.make_orders(params["orders"], update.known_items(items))
-    curves = registry.task("backfilling").evaluate(update.state, orders, items, params)
+    orders, omitted = backfill_orders.make_orders(work.orders or (), update.known_items(items))
+    curves = registry.task("backfilling").evaluate(update.state, orders, items, work.params())
     return {**names, **_rounded(curves), "omitted": omitted}
 
 

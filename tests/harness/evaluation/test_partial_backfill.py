@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from support.made_stages import of_folders
 
 from benchmark import BenchError
 from benchmark.data.toy import Toy
@@ -65,14 +66,14 @@ def inputs(items, tmp_path):
 
 
 def test_the_last_update_counts(inputs):
-    state = LastUpdate(PARAMS, inputs).state
+    state = LastUpdate(of_folders(inputs, **PARAMS)).state
     shapes = [state.old.shape[1], state.stored.shape[1], state.view.shape[1], state.new.shape[1]]
     assert shapes == [5, 6, 6, 6]
     np.testing.assert_array_equal(state.new, state.view)
 
 
 def test_everything_is_known(inputs, items):
-    found = evaluate_backfilling(PARAMS, inputs, items)
+    found = evaluate_backfilling(of_folders(inputs, **PARAMS), items)
     assert (found["old"], found["new"]) == ("old", "new")
     assert list(found["orders"]) == PARAMS["orders"]
     assert found["omitted"] == {}
@@ -81,7 +82,7 @@ def test_everything_is_known(inputs, items):
 
 def test_losses_and_distances_are_those_that_training_had(inputs, items, arcface):
     """FastFill eq. 3 for each item, in float64; directions count for an arcface head."""
-    update = LastUpdate(PARAMS, inputs)
+    update = LastUpdate(of_folders(inputs, **PARAMS))
     state, known = update.state, update.known_items(items)
     head = load_module(inputs["head_new"] / "head.safetensors")
     rows = [head.classes.tolist().index(label) for label in items.labels]
@@ -94,14 +95,14 @@ def test_losses_and_distances_are_those_that_training_had(inputs, items, arcface
 
 def test_the_length_of_vectors_counts_for_a_softmax_head(inputs, items):
     save_module(Head("softmax", 6, [0, 1]), inputs["head_new"] / "head.safetensors")
-    update = LastUpdate(PARAMS, inputs)
+    update = LastUpdate(of_folders(inputs, **PARAMS))
     state, known = update.state, update.known_items(items)
     expected = ((state.stored.astype(np.float64) - state.new) ** 2).sum(1)
     np.testing.assert_allclose(known.l2, expected, rtol=1e-6)
 
 
 def test_priority_sees_what_is_stored(inputs, items):
-    known = LastUpdate(PARAMS, inputs).known_items(items)
+    known = LastUpdate(of_folders(inputs, **PARAMS)).known_items(items)
     side = np.load(inputs["side1"] / "vectors.npy")
     np.testing.assert_allclose(known.priority, side.mean(1), rtol=1e-6)
 
@@ -110,7 +111,7 @@ def test_an_order_that_cannot_be_made_says_why(inputs, items):
     save_module(Head("softmax", 6, [0, 1]), inputs["head_new"] / "head.safetensors")
     del inputs["head_old"]
     (inputs["update2"] / "priority.safetensors").unlink()
-    found = evaluate_backfilling(PARAMS, inputs, items)
+    found = evaluate_backfilling(of_folders(inputs, **PARAMS), items)
     n = len(items.labels)
     assert found["omitted"] == {
         "priority": "the method gives no priority",
@@ -123,18 +124,20 @@ def test_an_order_that_cannot_be_made_says_why(inputs, items):
 def test_queries_in_the_old_space_do_not_ask_the_new_classifier(inputs, items):
     (inputs["update2"] / "convert.safetensors").unlink()
     save_module(FirstDims(5), inputs["update2"] / "query_view.safetensors")
-    state = LastUpdate(PARAMS, inputs).state
+    state = LastUpdate(of_folders(inputs, **PARAMS)).state
     assert (state.view.shape[1], state.stored.shape[1], state.new.shape[1]) == (5, 5, 6)
-    found = evaluate_backfilling(PARAMS, inputs, items)
+    found = evaluate_backfilling(of_folders(inputs, **PARAMS), items)
     assert set(found["orders"]) == {"random", "priority", "entropy:old", "true-l2"}
     assert "old space" in found["omitted"]["entropy"]
-    reason = evaluate_backfilling(PARAMS | {"distance": "l2"}, inputs, items)["reason"]
+    reason = evaluate_backfilling(of_folders(inputs, **PARAMS | {"distance": "l2"}), items)[
+        "reason"
+    ]
     assert reason == "l2 distances in 5 and 6 dimensions cannot be ranked together"
 
 
 def test_vectors_that_cannot_be_compared(inputs, items):
     (inputs["update2"] / "convert.safetensors").unlink()
-    assert evaluate_backfilling(PARAMS, inputs, items) == {
+    assert evaluate_backfilling(of_folders(inputs, **PARAMS), items) == {
         "old": "old", "new": "new",
         "reason": "queries of 6 dimensions cannot rank a gallery of 5",
     }  # fmt: skip
@@ -143,7 +146,7 @@ def test_vectors_that_cannot_be_compared(inputs, items):
 def test_a_priority_that_is_no_number_is_refused(inputs, items):
     save_module(Broken(), inputs["update2"] / "priority.safetensors")
     with pytest.raises(BenchError, match="priority: expected a finite number for each of 32"):
-        evaluate_backfilling(PARAMS, inputs, items)
+        evaluate_backfilling(of_folders(inputs, **PARAMS), items)
 
 
 @pytest.fixture(scope="session")

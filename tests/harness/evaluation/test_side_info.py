@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.made_stages import of_folders
 
 from benchmark.api import run
 from benchmark.config import registry
@@ -34,17 +35,17 @@ def test_the_first_generation_trains_the_only_one(kind):
     """FCT 3.4: side-information is made with the data and the architecture of the old model."""
     (side,) = stages(kind, "side")
     (old,) = [s for s in stages(kind, "train") if "old" in s.title]
-    assert side.params["spec"] == old.params["spec"]
-    assert side.params["seed"] != old.params["seed"]
+    assert side.work.spec == old.work.spec
+    assert side.work.seed != old.work.seed
     own = SIDES[kind].epochs == "model"
     track = load_track("toy")
-    expected = dict(old.params["recipe"])
+    expected = dict(old.work.recipe)
     if SIDES[kind].contrastive:
         expected["augment"] = load_track("toy").recipe.simclr["augment"]
     expected["epochs"] = track.recipe.epochs if own else track.recipe.side_epochs
-    assert side.params["recipe"] == expected
+    assert side.work.recipe == expected
     if SIDES[kind].data == "own":
-        assert side.params["splits"] == old.params["splits"]
+        assert side.work.splits == old.work.splits
         assert set(side.inputs) == {"data"}
 
 
@@ -63,33 +64,33 @@ def test_only_simclr_has_its_recipe(kind):
     assert side.title in moved and not any("train new" in t or "train old" in t for t in moved)
     assert "fit independent (seed 0)" not in moved
     assert {s.name for s in plain if s.kind == "train"} <= {s.name for s in changed}
-    recipe = side.params["recipe"]
+    recipe = side.work.recipe
     assert recipe["optimizer"] == "adamw" and recipe.get("lr", 0.1) == load_track("toy").recipe.lr
     assert recipe["augment"]["crop"] == 0.5 and recipe["augment"]["rotate"] == 15
     assert recipe["epochs"] == 2 and "simclr" not in recipe
 
 
 def test_seeds_of_kinds_differ():
-    seeds = {kind: stages(kind, "side")[0].params["seed"] for kind in SIDES}
+    seeds = {kind: stages(kind, "side")[0].work.seed for kind in SIDES}
     assert len(set(seeds.values())) == len(SIDES)
 
 
 def test_the_next_generations_images_are_joined():
     (side,) = stages("simclr-next", "side")
     old, new = stages("simclr-next", "train")
-    assert side.params["splits"] == [*old.params["splits"], *new.params["splits"]]
+    assert side.work.splits == [*old.work.splits, *new.work.splits]
     (open_side,) = stages("simclr-next", "side", protocol="open-class")
-    assert [s["classes"] for s in open_side.params["splits"]] == [(0.0, 0.3), (0.3, 1.0)]
+    assert [s["classes"] for s in open_side.work.splits] == [(0.0, 0.3), (0.3, 1.0)]
 
 
 def test_another_domain_is_another_dataset():
     (side,) = stages("simclr-other", "side")
-    assert side.inputs["other"].params["options"] == {"seed": 1}
+    assert side.inputs["other"].work.options == {"seed": 1}
     assert side.inputs["other"].name != side.inputs["data"].name
-    assert side.params["splits"][0]["classes"] == (0.0, 1.0)
+    assert side.work.splits[0]["classes"] == (0.0, 1.0)
     glyphs = {"track.other_domain": {"dataset": "glyphs"}}
     (side,) = stages("simclr-other", "side", settings=glyphs)
-    assert side.inputs["other"].params["dataset"] == "glyphs"
+    assert side.inputs["other"].work.dataset == "glyphs"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_refused_in_one_line(kind, settings, words):
 
 
 def test_no_side_information_leaves_the_names_of_evaluations():
-    assert all("side" not in s.params for s in stages("none", "evaluate"))
+    assert all(s.work.side is None for s in stages("none", "evaluate"))
     assert not stages("none", "side")
 
 
@@ -121,7 +122,7 @@ def test_any_method_may_ask_for_it(monkeypatch):
     (side,) = [s for s in made.stages if s.kind == "side"]
     assert update.inputs["side"].inputs["model"] == side
     evaluation = made.results[-1].evaluation
-    assert evaluation.params["side"] == {"kind": "simclr", "bits": 32}
+    assert evaluation.work.side == {"kind": "simclr", "bits": 32}
     assert evaluation.inputs["side0"].inputs["model"] == side
 
 
@@ -151,7 +152,7 @@ def stored(tmp_path):
 
 def test_scores(stored):
     params, inputs, items, side, vectors = stored
-    found = score_side_information(params, inputs, items)["side"]
+    found = score_side_information(of_folders(inputs, **params), items)["side"]
     assert found["kind"] == "simclr-binary" and set(found["generations"]) == {"old"}
     old = found["generations"]["old"]
     assert (old["dim"], old["bytes"]) == (16, 2.0)
@@ -177,19 +178,16 @@ def test_scores(stored):
 def test_constant_side_information_has_no_cka(stored):
     params, inputs, items, side, _ = stored
     np.save(inputs["side0"] / "vectors.npy", np.ones_like(side, np.float32))
-    assert (
-        score_side_information(params, inputs, items)["side"]["generations"]["old"]["cka"] is None
-    )
+    found = score_side_information(of_folders(inputs, **params), items)["side"]["generations"]
+    assert found["old"]["cka"] is None
 
 
 def test_nothing_is_said_where_nothing_is_stored(stored):
     params, inputs, items, _, _ = stored
-    unranked = score_side_information({**params, "tasks": ["verification"]}, inputs, items)["side"]
-    assert unranked["generations"]["old"]["scores"] == {}
-    assert (
-        score_side_information({k: v for k, v in params.items() if k != "side"}, inputs, items)
-        == {}
-    )
+    unranked = of_folders(inputs, **params | {"tasks": ["verification"]})
+    found = score_side_information(unranked, items)["side"]["generations"]
+    assert found["old"]["scores"] == {}
+    assert score_side_information(of_folders(inputs, **params | {"side": None}), items) == {}
 
 
 def test_records(tmp_path, heard, monkeypatch):

@@ -132,7 +132,8 @@ def tarred(files: Mapping[str, bytes], more: tuple[tarfile.TarInfo, ...] = ()) -
     return gzip.compress(out.getvalue(), mtime=0)
 
 
-def _member(name: str, kind: bytes, link: str = "") -> tarfile.TarInfo:
+def member(name: str, kind: bytes, link: str = "") -> tarfile.TarInfo:
+    """What a tar archive says of a member without content."""
     info = tarfile.TarInfo(name)
     info.type, info.linkname, info.devmajor, info.devminor = kind, link, 1, 5
     return info
@@ -159,10 +160,10 @@ def _tars() -> Iterator[tuple[str, bytes]]:
         (tarfile.SYMTYPE, "/etc/passwd"), (tarfile.LNKTYPE, "/etc/passwd"), (tarfile.CHRTYPE, ""),
         (tarfile.SYMTYPE, "train.bin"), (tarfile.FIFOTYPE, ""), (tarfile.DIRTYPE, ""), (b"Z", ""),
     ):  # fmt: skip
-        info = _member("cifar-100-binary/train.bin", kind, link)
+        info = member("cifar-100-binary/train.bin", kind, link)
         yield f"train-is-{kind!r}-{link.replace('/', '|')}", tarred(rest, (info,))
     for label in ("../../outside/train.bin", "/tmp/train.bin"):
-        info = _member(label, tarfile.REGTYPE)
+        info = member(label, tarfile.REGTYPE)
         yield f"member-{label.replace('/', '|')}", tarred(files, (info,))
     for name, text in list(TEXTS.items())[1::2]:
         raw = text.encode("utf-8", "surrogatepass")
@@ -176,11 +177,11 @@ def _tars() -> Iterator[tuple[str, bytes]]:
     }.items():  # fmt: skip
         yield name, tarred(files | changed)
     yield "gzip-of-zeros", gzip.compress(bytes(300 * 2**20), mtime=0)
-    many = tuple(_member(f"x{i}", tarfile.REGTYPE) for i in range(20_000))
+    many = tuple(member(f"x{i}", tarfile.REGTYPE) for i in range(20_000))
     yield "20000-members", tarred(files, many)
     for i, body in enumerate((b"\xff" * 600, b"99999 path=x\n", b"22 size=99999999999999\n",
                               b"28 GNU.sparse.realsize=9e99\n")):  # fmt: skip
-        info = _member("x", tarfile.XHDTYPE)
+        info = member("x", tarfile.XHDTYPE)
         info.size = len(body)
         head = info.tobuf(tarfile.USTAR_FORMAT) + body + bytes(-len(body) % 512)
         yield f"pax-{i}", gzip.compress(head * 3 + plain, mtime=0)

@@ -1,0 +1,72 @@
+"""Titles of stages, by which records name times, curves and checkpoints: made and read here."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from benchmark.records.record import Record
+
+MODEL, TEXT_MODELS = "model", "text and image models"
+"""Kind of a generation, in titles of stages."""
+_SIDE = "side-information "
+_TITLE = re.compile(rf"(\S+) ({_SIDE})?(.*?)(?: \(seed (\d+)\))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class StageTitle:
+    """Title of a stage, for people, and as records name it.
+
+    Attributes:
+        verb: ``dataset``, ``features``, ``train``, ``fit``, ``embed`` or ``evaluate``.
+        of: What it is done to.
+        seed: Of a training or an evaluation.
+        side: True of the training of a side-information model.
+    """
+
+    verb: str
+    of: str
+    seed: int | None = None
+    side: bool = False
+
+    def __str__(self) -> str:
+        seed = "" if self.seed is None else f" (seed {self.seed})"
+        return f"{self.work}{seed}"
+
+    @property
+    def work(self) -> str:
+        """The title without the seed."""
+        return f"{self.verb} {_SIDE * self.side}{self.of}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a title of a record.
+
+        Example:
+            >>> StageTitle.parse("train side-information simclr of old (seed 2)")
+            StageTitle(verb='train', of='simclr of old', seed=2, side=True)
+        """
+        found = _TITLE.fullmatch(text)
+        if found is None:
+            return cls(text, "")
+        verb, side, of, seed = found.groups()
+        return cls(verb, of, None if seed is None else int(seed), bool(side))
+
+
+def old_model(record: Record) -> str | None:
+    """Hash of the shared first generation's weights; ``None`` where a record does not say it.
+
+    Of a method that trains the first generation its own way it is the shared one, too, which its
+    bounds stand on.
+    """
+    names = (_first(record, kind) for kind in (MODEL, TEXT_MODELS))
+    return next((record.checkpoints[t] for t in names if t in record.checkpoints), None)
+
+
+def has_own_first(record: Record) -> bool:
+    """Tell a method that trains the first generation its own way."""
+    title = StageTitle("train", f"{record.method} {next(iter(record.models))}", record.first_seed)
+    return str(title) in record.checkpoints
+
+
+def _first(record: Record, kind: str) -> str:
+    return str(StageTitle("train", f"{next(iter(record.models))} {kind}", record.first_seed))
