@@ -83,9 +83,7 @@ def run(
     device: Annotated[
         str, Option(help="`auto`, `cpu`, `cuda`, `mps`; `cuda:2` and `cpu:2` are two of them.")
     ] = "auto",
-    engine: Annotated[
-        Literal["local", "ray"], Option(help="`local`, or `ray` for a cluster.")
-    ] = "local",
+    engine: options.Engine = "local",
     precision: Annotated[Literal["recipe", "32-true"], Option(
         help="Of trainings: `recipe`, or `32-true` on every machine and for every recipe."
     )] = "recipe",
@@ -94,9 +92,7 @@ def run(
         "is there, `overwrite` computes everything anew."
     )] = "skip",
     published: options.Published = None,
-    store: Annotated[
-        Path | None, Option(help="Folder of stage outputs; else the user's cache.")
-    ] = None,
+    store: options.Store = None,
     out: Annotated[
         Path, Option(help="Folder of records, tables, plots and the page.")
     ] = Path("runs"),

@@ -1,11 +1,13 @@
 """``bench data``: the datasets, having them, and whether they are whole."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
+from benchmark.cli import options
 from benchmark.cli.output import echo, echo_json, progress_bar
 from benchmark.errors import BenchError
 
@@ -20,7 +22,7 @@ Root = Annotated[Path | None, Option(help="Folder of the images.")]
 
 
 @app.command("list", epilog="Example: `bench data list`")
-def list_(as_json: Annotated[bool, Option("--json", help="For programs.")] = False) -> None:
+def list_(as_json: options.AsJson = False) -> None:
     """List the datasets that come from files: their size, their terms, how to have them."""
     from benchmark.config import registry
 
@@ -73,7 +75,7 @@ def get(
             if wanted.part_of and not every:
                 continue
             bar = bars.add_task(wanted.name, total=wanted.n_bytes)
-            new = fetch(wanted, out, lambda done, bar=bar: bars.update(bar, completed=done))
+            new = fetch(wanted, out, partial(_tell, bars, bar))
             echo(f"{out / wanted.name}: {'downloaded, ' if new else ''}as published")
 
 
@@ -160,6 +162,10 @@ def _had(name: str, origin: "Origin") -> dict[str, str]:
         return {"how": f"{origin.how} ({origin.page})"}
     size = sum(each.n_bytes for each in origin.downloads if not each.part_of)
     return {"how": f"bench data get {name} downloads {size / 1e6:.0f} MB from {origin.page}"}
+
+
+def _tell(bars: Any, bar: Any, done: float) -> None:
+    bars.update(bar, completed=done)
 
 
 def _text(value: int | str | None) -> str:

@@ -125,9 +125,7 @@ def lengths(
     runs: options.Runs = None, form: options.Form = "terminal",
     protocols: options.Protocols = "", tracks: options.Tracks = "", seeds: options.Seeds = "",
     metrics: Annotated[str, Option("--metrics", help="Metrics, with commas.")] = "cmc_at_1,map",
-    out: Annotated[
-        Path | None, Option("--out", help="Also write plots and CSV into a folder.")
-    ] = None,
+    out: options.PlotsAndCsv = None,
 ) -> None:  # fmt: skip
     """Say whether methods are ordered otherwise when everything trains longer."""
     from benchmark.studies.lengths import tables
@@ -153,9 +151,7 @@ def lengths(
 def factors(
     study: Annotated[Path, Argument(help="Folder of a study, with study.yaml and records.")],
     form: options.Form = "terminal",
-    out: Annotated[
-        Path | None, Option("--out", help="Also write plots and CSV into a folder.")
-    ] = None,
+    out: options.PlotsAndCsv = None,
 ) -> None:  # fmt: skip
     """Say which settings decide what a method keeps of the upgrade."""
     from benchmark.studies.factors import tables

@@ -56,6 +56,15 @@ Published = Annotated[
         show_default=False,
     ),
 ]
+Store = Annotated[
+    Path | None, typer.Option("--store", help="Folder of stage outputs; else the user's cache.")
+]
+Engine = Annotated[
+    Literal["local", "ray"], typer.Option("--engine", help="`local`, or `ray` for a cluster.")
+]
+PlotsAndCsv = Annotated[
+    Path | None, typer.Option("--out", help="Also write plots and CSV into a folder.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Protocol = Annotated[
     str,
@@ -74,19 +83,15 @@ def split(text: str) -> list[str]:
 
 def track_roots(pairs: list[str] | None) -> dict[str, Path]:
     """Folders of images by track, as `omniglot=DIR` says them; BenchError on anything else."""
+    from benchmark.config.data_roots import existing
+    from benchmark.config.reading import named_values
     from benchmark.config.registry import track_files
     from benchmark.errors import BenchError, unknown
 
-    roots = {}
-    for pair in pairs or []:
-        track, equals, folder = pair.partition("=")
-        if not equals or not folder:
-            raise BenchError(f"--data-root: expected TRACK=DIR, got '{pair}'")
+    found = named_values("--data-root", "TRACK=DIR", pairs or [])
+    for track, folder in found.items():
+        if not folder:
+            raise BenchError(f"--data-root: expected TRACK=DIR, got '{track}='")
         if track not in track_files():
             raise unknown("track", track, track_files())
-        if not Path(folder).exists():
-            raise BenchError(f"--data-root: {folder} does not exist")
-        if track in roots:
-            raise BenchError(f"--data-root: '{track}' is given twice")
-        roots[track] = Path(folder)
-    return roots
+    return {track: existing(Path(folder)) for track, folder in found.items()}

@@ -36,16 +36,13 @@ Roots = Annotated[
 Processes = Annotated[
     int | None, Option("--processes", min=1, max=1024, help="Commands at a time; else one a core.")
 ]
-StoreFolder = Annotated[
-    Path | None, Option("--store", help="Folder of stage outputs; else the user's cache.")
-]
 _HOUR = 3600.0
 
 
 @app.command(epilog="Example: `bench results status`")
 def status(
     out: Out = Path("results"), board: BoardFile = None, data_root: Roots = None,
-    processes: Processes = None, store: StoreFolder = None, as_json: options.AsJson = False,
+    processes: Processes = None, store: options.Store = None, as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Show what the core board has, lacks or has of other code, and the hours left."""
     found, statuses, estimates = _look(board, out, options.track_roots(data_root), store)
@@ -67,7 +64,7 @@ def run(
     hours: Annotated[float, Option(
         min=0, help="Begin no command that is estimated to end later."
     )] = 10.0,
-    store: StoreFolder = None,
+    store: options.Store = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the commands only.")] = False,
 ) -> None:  # fmt: skip
     """Compute what the core board lacks, the most important first; goes on where it stopped."""
@@ -151,7 +148,7 @@ def models(
 def details(
     runs: options.Runs = None, methods: options.Methods = "", protocols: options.Protocols = "",
     tracks: options.Tracks = "", seeds: options.Seeds = "", data_root: Roots = None,
-    store: StoreFolder = None,
+    store: options.Store = None,
 ) -> None:  # fmt: skip
     """Write all results by query beside records, from the store or computed again."""
     from benchmark.cli.running import Progress

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
+from benchmark.cli import options
 from benchmark.cli.output import echo
 from benchmark.errors import BenchError
 
@@ -16,14 +17,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Show, check and free what runs have stored.", no_args_is_help=True)
 
-Root = Annotated[
-    Path | None, Option("--store", help="Folder of stage outputs; else the user's cache.")
-]
 _DAY = 24 * 60 * 60.0
 
 
 @app.command(epilog="Example: `bench store status`")
-def status(root: Root = None) -> None:
+def status(root: options.Store = None) -> None:
     """Show what is stored, by kind of stage."""
     store = _open(root)
     kinds: dict[str, list[Entry]] = defaultdict(list)
@@ -38,7 +36,7 @@ def status(root: Root = None) -> None:
 
 
 @app.command(epilog="Example: `bench store verify --store /data/store`")
-def verify(root: Root = None) -> None:
+def verify(root: options.Store = None) -> None:
     """Check every stored file against its hash; exit code 2 if one is damaged."""
     store = _open(root)
     finished = [entry for entry in store.entries() if entry.finished]
@@ -56,7 +54,7 @@ def verify(root: Root = None) -> None:
 
 @app.command(epilog="Examples: `bench store clean` · `bench store clean --older-than 90`")
 def clean(
-    root: Root = None,
+    root: options.Store = None,
     older_than: Annotated[float | None, Option(
         min=0, help="Also free stages that were written more than so many days ago."
     )] = None,

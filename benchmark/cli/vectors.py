@@ -43,9 +43,7 @@ def convert(
     ] = "float32",
     batch: Annotated[int, Option(min=1, max=2**20, help="Rows at a time.")] = 8192,
     force: Annotated[bool, Option("--force", help="Write over files that exist.")] = False,
-    engine: Annotated[
-        Literal["local", "ray"], Option(help="`local`, or `ray` for a cluster.")
-    ] = "local",
+    engine: options.Engine = "local",
 ) -> None:  # fmt: skip
     """Convert stored vectors from disk to disk, in the formats people have."""
     from benchmark.upgrade.formats.convert import convert as carry_out

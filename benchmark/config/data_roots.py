@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config.declarations import DatasetDeclaration
+from benchmark.config.reading import named_values
 from benchmark.errors import BenchError, nearest
 
 Root = Path | Mapping[str, Path] | None
 """A folder, or by dataset the folder of each; ``None`` where nothing is known of the data."""
-_NAMED = re.compile(r"([a-z0-9_-]+)=(.+)")
+_NAMED = re.compile(r"[a-z0-9_-]+=.+")
 
 
 def parse_root(text: str | Path | Mapping[str, str | Path] | None) -> Root:
@@ -26,18 +27,15 @@ def parse_root(text: str | Path | Mapping[str, str | Path] | None) -> Root:
     if text is None:
         return None
     if isinstance(text, Mapping):
-        return {name: _existing(Path(path)) for name, path in text.items()}
-    parts = [_NAMED.fullmatch(part) for part in str(text).split(",")]
-    if parts[0] is None or Path(text).exists():
-        return _existing(Path(text))
-    roots: dict[str, Path] = {}
-    for part, whole in zip(parts, str(text).split(","), strict=True):
-        if part is None:
-            raise BenchError(f"--data-root: expected DATASET=DIR, got '{whole}'")
-        if part[1] in roots:
-            raise BenchError(f"--data-root: '{part[1]}' is given twice")
-        roots[part[1]] = _existing(Path(part[2]))
-    return roots
+        return {name: existing(Path(path)) for name, path in text.items()}
+    parts = str(text).split(",")
+    if not _NAMED.fullmatch(parts[0]) or Path(text).exists():
+        return existing(Path(text))
+    for part in parts:
+        if not _NAMED.fullmatch(part):
+            raise BenchError(f"--data-root: expected DATASET=DIR, got '{part}'")
+    folders = named_values("--data-root", "DATASET=DIR", parts)
+    return {name: existing(Path(folder)) for name, folder in folders.items()}
 
 
 def folders_of(root: Root) -> list[Path]:
@@ -45,7 +43,8 @@ def folders_of(root: Root) -> list[Path]:
     return [] if root is None else [*root.values()] if isinstance(root, Mapping) else [root]
 
 
-def _existing(path: Path) -> Path:
+def existing(path: Path) -> Path:
+    """The path, if something is there; BenchError otherwise."""
     if not path.exists():
         raise BenchError(f"--data-root: {path} does not exist")
     return path

@@ -27,7 +27,7 @@ Changes = dict[str, tuple[Any, str]]
 _GENERATION = {*GenerationSpec.model_fields} - {"name"}
 _MODEL = {*ModelSpec.model_fields}
 _PLACES = {
-    "protocol": (), "evaluation": ("evaluation",), "track": (), "recipe": ("recipe",),
+    "protocol": (), "evaluation": ("evaluation",), "track": (),
     "recipe.augment": ("recipe", "augment"),
 }  # fmt: skip
 """Owner -> where its fields stand in the protocol or the track."""
@@ -230,12 +230,10 @@ def check_tasks(names: Sequence[str], where: str) -> None:
 
 def _changed(spec: Spec, path: Sequence[str], value: Any, where: str) -> Spec:
     """A model with the field at the end of a path changed."""
-    (name, *inner), fields = path, dict(spec)
-    if name not in fields:
-        raise BenchError(f"{where}: unknown key '{name}'{nearest(name, fields)}")
+    name, *inner = path
     if inner:
-        return spec.model_copy(update={name: _changed(fields[name], inner, value, where)})
-    return build(type(spec), {**fields, name: _multiple(fields[name], value, where)}, where)
+        return spec.model_copy(update={name: _changed(getattr(spec, name), inner, value, where)})
+    return _changed_together(spec, {name: (value, where)})
 
 
 def _changed_together(spec: Spec, changes: Changes) -> Spec:

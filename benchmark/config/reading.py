@@ -42,20 +42,26 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return value
 
 
+def named_values(option: str, form: str, texts: Iterable[str]) -> dict[str, str]:
+    """``["a=b"]`` as ``{"a": "b"}``; BenchError if one has no name, or comes twice."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise BenchError(f"{option}: expected {form}, got '{text}'")
+        if name in found:
+            raise BenchError(f"{option}: '{name}' is given twice")
+        found[name] = value
+    return found
+
+
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
     """``["old.head=arcface"]`` as ``{"old.head": "arcface"}``; values are read as YAML.
 
     BenchError if a pair has no ``=``, a key comes twice, or a value is not YAML.
     """
-    settings: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals or not key:
-            raise BenchError(f"--set: expected key=value, got '{pair}'")
-        if key in settings:
-            raise BenchError(f"--set: '{key}' is given twice")
-        settings[key] = _value(text, key)
-    return settings
+    found = named_values("--set", "key=value", pairs)
+    return {key: _value(text, key) for key, text in found.items()}
 
 
 def _value(text: str, key: str) -> Any:

@@ -18,7 +18,7 @@ from benchmark.config.loading import load_protocol
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.config.setup import Precision
 from benchmark.errors import BenchError, located
-from benchmark.harness.graph import TRAINING, data_source, record_key
+from benchmark.harness.graph import data_source, record_key
 from benchmark.harness.requests import Request, make_request
 from benchmark.records.details_files import check_digest
 from benchmark.records.evidence import evidence_file
@@ -213,7 +213,8 @@ def _read(path: Path) -> Record | None:
 
 
 def _state(record: Record, request: Request, key: str | None, board: CoreBoard) -> State:
-    stale = record.key != key if key is not None else not _of_this_code(record, request)
+    # Where the data is not here, versions and code are what can be compared.
+    stale = record.key != key if key is not None else bool(request.other_versions(record))
     if stale or record.seal is None:
         return "stale"
     if record.run.code.dirty is not False or record.run.code.commit is None:
@@ -221,16 +222,6 @@ def _state(record: Record, request: Request, key: str | None, board: CoreBoard) 
     if board.precision not in ("recipe", record.environment.get("precision")):
         return "precision"
     return "there" if record.environment.get("threads") == str(board.threads) else "threads"
-
-
-def _of_this_code(record: Record, request: Request) -> bool:
-    """Tell a record of today's versions and adapter, where the data is not here."""
-    setup, adapter = request.setup, record.adapter
-    versions = (record.protocol_version, record.track_version, record.training)
-    return versions == (setup.protocol.version, setup.track.version, TRAINING) and (
-        adapter is not None
-        and adapter.source == f"sha256:{registry.method_file(record.method).fingerprint}"
-    )
 
 
 def count_states(statuses: Collection[UnitStatus]) -> dict[State, int]:

@@ -13,6 +13,7 @@ from benchmark.config.seeds import derive
 from benchmark.config.setup import Precision, Setup
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
+from benchmark.harness import work as kinds
 from benchmark.harness.data_stages import data_stage, frozen_views, other_domain, place_of
 from benchmark.harness.graph import (
     EvaluationStage,
@@ -26,16 +27,7 @@ from benchmark.harness.graph import (
     record_key,
 )
 from benchmark.harness.published_models import PublishedModels
-from benchmark.harness.work import (
-    Demand,
-    EmbeddingWork,
-    EvaluationWork,
-    FirstWork,
-    ModelWork,
-    PlainValues,
-    SideWork,
-    UpdateWork,
-)
+from benchmark.harness.work import Demand, PlainValues
 from benchmark.records.slim import DRAWN_SEED
 from benchmark.records.stage_titles import MODEL, TEXT_MODELS, StageTitle
 from benchmark.training.side_kinds import SIDES
@@ -171,7 +163,7 @@ class _Layout:
         what = what or ("independent " if i else "") + self.names[i]
         usual = self._training(i, self.setup.models[i], "generation")
         usual |= {"where": self._where(i), "ahead": self._ahead()}
-        work = ModelWork[Stage](**usual | changed)
+        work = kinds.ModelWork[Stage](**usual | changed)
         training = Stage(StageTitle("train", f"{what} {kind}", self._seed(i)), work)
         if self.published is None or self.setup.models[i].frozen:
             return training
@@ -186,7 +178,7 @@ class _Layout:
         frozen = model.work.frozen
         if views is None:
             frozen = tuple(backbone[:1] for backbone in frozen)
-        work = EmbeddingWork[Stage](
+        work = kinds.EmbeddingWork[Stage](
             data=self.data, frozen=frozen, model=model, part=part, file=file, views=views,
             mirrored=mirrored,
         )  # fmt: skip
@@ -220,7 +212,7 @@ class _Layout:
         elif side.data == "other":
             params["splits"] = [_EVERYTHING]
             params["other"] = other_domain(self.setup.track, self.data_root)
-        work = SideWork[Stage](**params)
+        work = kinds.SideWork[Stage](**params)
         title = StageTitle("train", f"{kind} of {self.names[i]}", self._seed(i), side=True)
         return Stage(title, work)
 
@@ -228,9 +220,8 @@ class _Layout:
         self, label: str, method: MethodDeclaration
     ) -> tuple[list[Stage], list[UpdateStage]]:
         """Models of the chain under a method, oldest first, and its update stages."""
-        first = (
-            self._method_stage(FirstWork, label, method, 0) if method.own_first else self.train(0)
-        )
+        own = kinds.FirstWork[Stage] if method.own_first else None
+        first = self._method_stage(own, label, method, 0) if own else self.train(0)
         chain, updates = [first], list[UpdateStage]()
         for i in range(1, self.n):
             updates.append(self._update(label, method, list(enumerate(chain)), i))
@@ -278,7 +269,7 @@ class _Layout:
             for role, j in (("side", last), ("new_side", i))[: 1 + follows]:
                 inputs[f"{role}_model"] = model = self.side(kind, j)
                 inputs[role] = embed(model, j, kind)
-        return self._method_stage(UpdateWork, label, method, i, last, **inputs)
+        return self._method_stage(kinds.UpdateWork, label, method, i, last, **inputs)
 
     def _seen(self, j: int, i: int, short: str = "") -> str:
         """Words for the embeddings by generation ``j`` of the training images of ``i``."""
@@ -286,7 +277,7 @@ class _Layout:
         return seen if self.n > 2 else short or self.names[j]
 
     def _method_stage(
-        self, kind: type[UpdateWork[Stage]], label: str, method: MethodDeclaration, i: int,
+        self, kind: type[kinds.UpdateWork[Stage]], label: str, method: MethodDeclaration, i: int,
         old: int = 0, **inputs: Any,
     ) -> UpdateStage:  # fmt: skip
         # A title of its own for each: records name times, curves and checkpoints by it.
@@ -322,7 +313,7 @@ class _Layout:
             params["head_new"] = chain[-1]
             if protocol.old_head == "kept":
                 params["head_old"] = chain[-2]
-        work = EvaluationWork[Stage](
+        work = kinds.EvaluationWork[Stage](
             part=part, generations=self.names, distance=track.distance, far=track.far,
             fpir=track.fpir, tasks=tasks, narrow=self.setup.narrowing(), where=self._where(),
             drawn=self.seed == DRAWN_SEED, data=self.data,

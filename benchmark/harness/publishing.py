@@ -27,7 +27,7 @@ from benchmark.harness.published_models import (
 from benchmark.harness.store import Store
 from benchmark.harness.work import ModelWork
 from benchmark.records.files import read_record
-from benchmark.records.record import Record, StageRun, record_path
+from benchmark.records.record import StageRun, record_path
 
 Say = Callable[[str], object]
 Kept = dict[str, tuple[Store, dict[str, Any]]]
@@ -135,12 +135,10 @@ def _of_unit(
     words = f"{unit.title} on {unit.track}, seed {unit.seed}"
     for stage in result.stages:
         if isinstance(stage.work, ModelWork):
-            yield stage.name, _want(record, words, stage.title, first=stage.name == first)
-
-
-def _want(record: Record, unit: str, title: str, *, first: bool) -> Wanted:
-    run = record.run.stages.get(title, StageRun()).model_copy(update={"published": None})
-    return Wanted(unit, title, record.checkpoints[title], run, first)
+            title, alone = stage.title, {"published": None}
+            run = record.run.stages.get(title, StageRun()).model_copy(update=alone)
+            is_first, weights = stage.name == first, record.checkpoints[title]
+            yield stage.name, Wanted(words, title, weights, run, is_first)
 
 
 def _kept(stores: Iterable[Path], hashes: set[str], say: Say) -> Kept:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from benchmark.config import registry
 from benchmark.config.files import bytes_digest
 from benchmark.errors import BenchError
 from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.executor import execute
-from benchmark.harness.graph import SCORING, TRAINING, data_source, record_key
+from benchmark.harness.graph import SCORING, data_source, record_key
 from benchmark.harness.published_models import PublishedModels, read_published
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out
@@ -207,17 +205,8 @@ def other_work(record: Record, request: Request) -> str:
     source = data_source(setup, request.data_root)
     if record_key(setup, source, label, seed, request.first_seed) == record.key:
         return ""
-    adapter = f"sha256:{registry.method_file(label).fingerprint}"
-    parts: Mapping[str, tuple[Any, Any]] = {
-        "protocol version": (record.protocol_version, setup.protocol.version),
-        "track version": (record.track_version, setup.track.version),
-        "training version": (record.training, TRAINING),
-        "code of the method": (record.adapter and record.adapter.source[:19], adapter[:19]),
-    }
-    words = [
-        f"{name} {old or 'none'}, here {new}" for name, (old, new) in parts.items() if old != new
-    ]
-    return "; ".join(words) or f"its key is another (scoring version {SCORING} here)"
+    words = "; ".join(request.other_versions(record))
+    return words or f"its key is another (scoring version {SCORING} here)"
 
 
 def _taken(record: Record) -> PublishedModels | None:

@@ -17,9 +17,9 @@ from benchmark.config.recipes import PACKAGED, is_here
 from benchmark.config.setup import Precision, Setup
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, UnsuitedError, located
-from benchmark.harness.graph import Plan
+from benchmark.harness.graph import TRAINING, Plan
 from benchmark.harness.published_models import PublishedModels
-from benchmark.records.record import record_path
+from benchmark.records.record import Record, record_path
 from benchmark.report.outcome import RAW
 
 Key = tuple[str, int]
@@ -49,6 +49,22 @@ class Request:
             for seed in self.seeds
             for label in self.labels
         }
+
+    def other_versions(self, record: Record) -> list[str]:
+        """In words, versions and code of a record's work that are others today."""
+        protocol, track, own = self.setup.protocol, self.setup.track, record.adapter
+        source = f"sha256:{registry.method_file(record.method).fingerprint}"
+        parts: Mapping[str, tuple[object, object]] = {
+            "protocol version": (record.protocol_version, protocol.version),
+            "track version": (record.track_version, track.version),
+            "training version": (record.training, TRAINING),
+            "code of the method": (own and own.source[:19], source[:19]),
+        }
+        return [
+            f"{name} {was or 'none'}, here {now}"
+            for name, (was, now) in parts.items()
+            if was != now
+        ]
 
     def plan(
         self, labels: Sequence[str] | None = None, seeds: Sequence[int] | None = None,

@@ -34,6 +34,7 @@ from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.data.splits import narrow, rows_of
 from benchmark.errors import located, unknown
 from benchmark.harness import artifacts
+from benchmark.harness import work as kinds
 from benchmark.harness.artifacts import HEAD, MODEL, load_vectors
 from benchmark.harness.evaluation.cases import Case, build_cases
 from benchmark.harness.evaluation.details import DetailsCollector
@@ -41,20 +42,7 @@ from benchmark.harness.evaluation.partial_backfill import evaluate_backfilling
 from benchmark.harness.evaluation.side_info import score_side_information
 from benchmark.harness.features import blocks_of, compute_features, seen_dataset
 from benchmark.harness.published_models import take_files
-from benchmark.harness.work import (
-    DataWork,
-    Demand,
-    EmbeddingWork,
-    EvaluationWork,
-    FeatureWork,
-    ModelWork,
-    PlainValues,
-    SideWork,
-    StageWork,
-    TakenWork,
-    TrainingWork,
-    UpdateWork,
-)
+from benchmark.harness.work import Demand, PlainValues
 from benchmark.models.frozen import find_features
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextModel, embed_texts
@@ -81,7 +69,7 @@ class Context:
     within: Callable[[float], None] = lambda share: None  # likewise, between checkpoints
 
 
-def run_stage(work: StageWork[Path], context: Context) -> Facts:
+def run_stage(work: kinds.StageWork[Path], context: Context) -> Facts:
     """Carry out one stage; returns facts worth keeping beside its output."""
     functions: dict[str, Callable[[Any, Context], Facts]] = {
         "data": data, "features": features, "train": train, "embed": embed, "side": side,
@@ -90,7 +78,7 @@ def run_stage(work: StageWork[Path], context: Context) -> Facts:
     return functions[work.kind](work, context)
 
 
-def data(work: DataWork[Path], context: Context) -> Facts:
+def data(work: kinds.DataWork[Path], context: Context) -> Facts:
     """Load a dataset and keep it as arrays."""
     reader = read_options(work.dataset, work.options)
     dataset = reader.load(root_of(reader, work.dataset, parse_root(work.data_root)))
@@ -102,7 +90,7 @@ def data(work: DataWork[Path], context: Context) -> Facts:
     }  # fmt: skip
 
 
-def features(work: FeatureWork[Path], context: Context) -> Facts:
+def features(work: kinds.FeatureWork[Path], context: Context) -> Facts:
     """Embed every image by a frozen backbone, once for all that is trained on it."""
     part = {k: value for k, value in work.spec.items() if k not in ("package", "run")}
     spec = _spec(part | {"dim": 1, "frozen": True}, work.weights)
@@ -112,7 +100,7 @@ def features(work: FeatureWork[Path], context: Context) -> Facts:
     )  # fmt: skip
 
 
-def train(work: ModelWork[Path], context: Context) -> Facts:
+def train(work: kinds.ModelWork[Path], context: Context) -> Facts:
     """Train a generation alone: classification loss only.
 
     With text queries one model embeds texts, another one images.
@@ -137,13 +125,13 @@ def train(work: ModelWork[Path], context: Context) -> Facts:
     }  # fmt: skip
 
 
-def take(work: TakenWork[Path], context: Context) -> Facts:
+def take(work: kinds.TakenWork[Path], context: Context) -> Facts:
     """Take a published model instead of training it."""
     take_files(work.files, Path(work.folder), work.address, context.out)
     return dict(work.facts)
 
 
-def side(work: SideWork[Path], context: Context) -> Facts:
+def side(work: kinds.SideWork[Path], context: Context) -> Facts:
     """Train the side-information model of a generation."""
     names = {kind.module: f"benchmark.training.side_{kind.module}" for kind in SIDES.values()}
     module = importlib.import_module(registry.known("side-information", work.module, names))
@@ -158,7 +146,7 @@ def side(work: SideWork[Path], context: Context) -> Facts:
     return facts | {"curves": {work.module: curve.state_dict()}}
 
 
-def embed(work: EmbeddingWork[Path], context: Context) -> Facts:
+def embed(work: kinds.EmbeddingWork[Path], context: Context) -> Facts:
     """Embed the test items or the training images of a split."""
     dataset, part, views = seen_dataset(work), work.part, work.views
     evaluation = read_options(dataset.name).evaluation
@@ -204,7 +192,7 @@ def _views(
     return np.concatenate(made)
 
 
-def update(work: UpdateWork[Path], context: Context) -> Facts:
+def update(work: kinds.UpdateWork[Path], context: Context) -> Facts:
     """Let a method train or fit the new generation, given the earlier ones."""
     method = registry.method(work.method, work.config)
     dataset, kept = seen_dataset(work), work.old_head == "kept"
@@ -232,7 +220,7 @@ def update(work: UpdateWork[Path], context: Context) -> Facts:
     return facts | _write_update(result, method.own_model, context.out)
 
 
-def evaluate(work: EvaluationWork[Path], context: Context) -> Facts:
+def evaluate(work: kinds.EvaluationWork[Path], context: Context) -> Facts:
     """Score every case by every task, on embeddings only."""
     dataset = read_dataset(work.data)
     items = _evaluated_items(dataset, work.where, work.part, work.narrow)
@@ -249,7 +237,7 @@ def _engine(device: Device) -> str:
 
 
 def _scored(
-    work: EvaluationWork[Path], context: Context, items: Evaluation, tasks: Sequence[Any],
+    work: kinds.EvaluationWork[Path], context: Context, items: Evaluation, tasks: Sequence[Any],
     details: DetailsCollector,
 ) -> Facts:  # fmt: skip
     """Score and write every case."""
@@ -324,7 +312,7 @@ def _check_ahead(dataset: Dataset, ahead: Sequence[Demand]) -> None:
             _evaluated_items(dataset, each.where, each.part, each.narrow)
 
 
-def _training_data(dataset: Dataset, work: TrainingWork[Path]) -> TrainingData:
+def _training_data(dataset: Dataset, work: kinds.TrainingWork[Path]) -> TrainingData:
     chosen = _rows(dataset, work.splits, work.where)
     classes, labels = np.unique(chosen.labels, return_inverse=True)
     rows, order = torch.from_numpy(labels), torch.from_numpy(classes)
@@ -349,7 +337,7 @@ def _weights(spec: ModelSpec) -> Facts:
     return {"weights_sha256": sha256_of(weights_file(spec))}
 
 
-def _trainer(work: TrainingWork[Path], context: Context) -> Trainer:
+def _trainer(work: kinds.TrainingWork[Path], context: Context) -> Trainer:
     recipe = build(Recipe, work.recipe, "stage: recipe")
     return Trainer(
         recipe, work.seed, context.device, context.checkpoints, context.progress,

@@ -4,9 +4,20 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.metrics.catalog import metric
 from benchmark.ranking import arrays
+
+Floats = NDArray[np.float32]
+
+
+def unit(vectors: Floats, distance: str) -> Floats:
+    """Directions of vectors ``[n, d]`` where a cosine compares; else they stay as they are."""
+    if distance != "cosine":
+        return vectors
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 @metric("cka", "CKA", "Linear, centred; not defined where one side is constant.", higher=None)

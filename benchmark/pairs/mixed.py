@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.metrics.similarity import unit
 from benchmark.pairs.board import CellPlan
 from benchmark.pairs.vectors import Tell, embedded, place_of
 from benchmark.ranking.arrays import Floats
 from benchmark.report.text_table import TextTable, simple_table
-from benchmark.upgrade.read.gallery import unit
 from benchmark.upgrade.read.health import PART
 from benchmark.upgrade.read.mixture import mixture
 

@@ -106,12 +106,7 @@ def test_cifar100_refused(tmp_path):
     (tmp_path / "cifar-100-python").mkdir()
     with pytest.raises(BenchError, match="a pickle, which is never loaded"):
         Cifar100().load(tmp_path)
-    for name, raw, words in (
-        ("train.bin", b"x" * 3000, "records of 3074 bytes, got 3000"),
-        ("train.bin", b"\x00\x63" + bytes(3072), "fine labels below 12, got 99"),
-        ("fine_label_names.txt", b"a\na\n", "expected different ones"),
-        ("fine_label_names.txt", b"a\n" * 40_000, "label names: expected at most 65536 bytes"),
-    ):
+    for name, raw, words in (("train.bin", b"x" * 3000, "records of 3074 bytes, got 3000"),):
         archive(tmp_path / ARCHIVE, {**cifar_files(), name: raw})
         with pytest.raises(BenchError, match=words):
             Cifar100().load(tmp_path)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from support import small_sets
 from support.command import call
 from support.pictures import write_noise
 from support.refused import refused_data
@@ -17,19 +18,12 @@ from benchmark.errors import BenchError
 
 @pytest.fixture
 def flat(tmp_path):
-    for c in "abcdef":
-        for i in range(4):
-            write_noise(tmp_path / c / f"{i}.png")
-    return tmp_path
+    return small_sets.flat(tmp_path)
 
 
 @pytest.fixture
 def parted(tmp_path):
-    for part, classes in (("train", "abcd"), ("gallery", "xyzw"), ("query", "xyz")):
-        for c in classes:
-            for i in range(2):
-                write_noise(tmp_path / part / c / "deeper" / f"{i}.jpg")
-    return tmp_path
+    return small_sets.parted(tmp_path)
 
 
 def test_one_folder_a_class(flat, check):
@@ -129,79 +123,6 @@ def test_unreadable(flat):
     expect(flat, "data root cannot be read")
     flat.chmod(0o755)
     (flat / "b").chmod(0o755)
-
-
-def test_missing_part(parted):
-    for path in sorted((parted / "query").rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    expect(parted, "query: no class folder found: expected query/CLASS/... beside train and gall")
-
-
-@pytest.mark.parametrize("raw", [b"", b"no image", b"\x89PNG\r\n\x1a\nshort"])
-def test_images_that_cannot_be_decoded(flat, raw):
-    (flat / "c" / "2.png").write_bytes(raw)
-    (flat / "c" / "3.png").write_bytes(raw + b"more")
-    expect(flat, str(flat / "c" / "2.png"), "image cannot be decoded")
-
-
-def test_no_address_of_memory_is_told(flat):
-    (flat / "c" / "2.png").write_bytes(b"no image")
-    expect(flat, "2.png: image cannot be decoded: cannot identify image file its bytes")
-
-
-def test_truncated_image(flat):
-    path = write_noise(flat / "c" / "9.jpg", size=(200, 200))
-    path.write_bytes(path.read_bytes()[:-2000])
-    expect(flat, "9.jpg: image cannot be decoded")
-
-
-def test_a_class_with_one_image(tmp_path):
-    for c in "abcdef":
-        for i in range(2):
-            write_noise(tmp_path / c / f"{i}.png")
-    (tmp_path / "d" / "1.png").unlink()
-    expect(tmp_path, "class d: expected at least 2 images, got 1")
-    (tmp_path / "d" / "0.png").unlink()
-    expect(tmp_path, f"{tmp_path / 'd'}: class without an image")
-
-
-def test_a_class_with_one_image_in_parts(parted):
-    (parted / "train" / "b" / "deeper" / "1.jpg").unlink()
-    expect(parted, "class b: expected at least 2 images to train on, got 1")
-    write_noise(parted / "train" / "b" / "1.jpg")
-    (parted / "gallery" / "w" / "deeper" / "1.jpg").unlink()
-    expect(parted, "class w: expected at least 2 images to evaluate (equal files count once)")
-
-
-def test_nothing_in_common(parted):
-    (parted / "query").rename(parted / "old")
-    write_noise(parted / "query" / "q" / "0.png")
-    write_noise(parted / "query" / "q" / "1.png")
-    expect(parted, "gallery and query have no class in common: gallery has w, x, y, ..., query")
-
-
-def test_too_few_classes(tmp_path):
-    for c in "abc":
-        for i in range(2):
-            write_noise(tmp_path / c / f"{i}.png")
-    expect(tmp_path, "expected at least 4 classes to split, got 3: a, b, c")
-
-
-def test_unexpected_file(flat):
-    (flat / "a" / "clip.mp4").write_bytes(b"x")
-    expect(flat, "clip.mp4: unexpected file: expected an image (.avif .bmp .gif")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"channels": 2}, "channels: expected 1 or 3, got 2"),
-        ({"image_size": 4}, "image_size: expected at least 8, got 4"),
-        ({"size": 4}, "unknown key 'size'"),
-    ],
-)
-def test_wrong_options(flat, options, message):
-    expect(flat, message, **options)
 
 
 @pytest.mark.parametrize("name", ["@eaDir", "__MACOSX", "Thumbnails", "#recycle", "@EADIR"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from support.small_sets import PHOTOGRAPHS, PRODUCTS, grocery
 
 from benchmark.data.grocery import ARCHIVE, Grocery, listed
 from benchmark.data.grocery_copy import pack
@@ -14,35 +14,6 @@ from benchmark.errors import BenchError
 ROOT = Path(__file__).parents[2]
 SMALL = ROOT / "protocols" / "grocery-small"
 WHOLE = ROOT.parent / "shared" / "data" / "grocery"
-HEAD = (
-    "Class Name (str),Class ID (int),Coarse Class Name (str),Coarse Class ID (int),"
-    "Iconic Image Path (str),Product Description Path (str)"
-)
-PRODUCTS = [("Gala", "Apple"), ("Anjou", "Pear"), ("Fuji", "Apple"), ("Lemon", "Lemon"),
-            ("Lime", "Lime"), ("Beet", "Beet")]  # fmt: skip
-COUNTS = {"train": 3, "val": 1, "test": 2}
-
-
-def write(root):
-    """Six products, of one colour each; brightness is the photograph."""
-    lines = [HEAD]
-    for i, (name, kind) in enumerate(PRODUCTS):
-        lines.append(f"{name},{i},{kind},0,/icons/{name}.jpg,/icons/{name}.txt")
-        (root / "icons").mkdir(parents=True, exist_ok=True)
-        (root / "icons" / f"{name}.txt").write_text(f"About {name}\n  in two lines.")
-    (root / "classes.csv").write_text("\n".join(lines))
-    for part, n in COUNTS.items():
-        rows = []
-        for i, (name, _) in enumerate(PRODUCTS):
-            for k in range(n):
-                path = root / part / f"{name}_{k}.png"
-                path.parent.mkdir(exist_ok=True)
-                level = 10 * list(COUNTS).index(part) + k
-                Image.new("RGB", (40, 30), (40 * i, level, 9)).save(path)
-                rows.append(f"{part}/{path.name}, {i}, 0")
-        (root / f"{part}.txt").write_text("\n".join(rows) + "\n\n")
-    (root / "LICENSE").write_text("MIT")
-    return root
 
 
 def seen(items, rows):
@@ -52,7 +23,7 @@ def seen(items, rows):
 
 
 def test_queries_are_of_other_days_than_the_gallery(tmp_path):
-    made = Grocery(image_size=16).load(write(tmp_path))
+    made = Grocery(image_size=16).load(grocery(tmp_path))
     assert made.class_names == tuple(name for name, _ in PRODUCTS)
     assert made.class_groups == tuple(kind for _, kind in PRODUCTS)
     assert seen(made.train, np.arange(18)) == [(i, k) for i in range(6) for k in range(3)]
@@ -72,7 +43,7 @@ def test_queries_are_of_other_days_than_the_gallery(tmp_path):
 
 
 def test_classes_held_out_are_evaluated_alone(tmp_path):
-    made = Grocery(image_size=16, held_out=0.34).load(write(tmp_path))
+    made = Grocery(image_size=16, held_out=0.34).load(grocery(tmp_path))
     kept = {red for red, _ in seen(made.train, np.arange(len(made.train)))}
     test, others = made.evaluations["test"], made.evaluations["seen"]
     held = {red for red, _ in seen(test, np.arange(len(test)))}
@@ -91,13 +62,13 @@ def test_classes_held_out_are_evaluated_alone(tmp_path):
 
 
 def test_tuning_looks_at_no_query(tmp_path):
-    items = Grocery(image_size=16, tuning=True).load(write(tmp_path)).evaluations["test"]
+    items = Grocery(image_size=16, tuning=True).load(grocery(tmp_path)).evaluations["test"]
     assert seen(items, items.query) == [(i, 10) for i in range(6)]
     assert {level for _, level in seen(items, items.gallery)} == {0, 1, 2}
 
 
 def test_an_archive_is_read_as_its_folder(tmp_path):
-    root = write(tmp_path / "whole")
+    root = grocery(tmp_path / "whole")
     made = Grocery(image_size=16).load(root)
     pack(root, tmp_path / "small")
     again = pack(root, tmp_path / "again")
@@ -113,7 +84,7 @@ def test_an_archive_is_read_as_its_folder(tmp_path):
 
 
 def test_an_archive_of_the_repository_has_the_source_of_its_folder(tmp_path):
-    root = write(tmp_path / "whole")
+    root = grocery(tmp_path / "whole")
     (tmp_path / "packed").mkdir()
     with zipfile.ZipFile(tmp_path / "packed" / ARCHIVE, "w") as archive:
         archive.writestr("Store-0a1b/README.md", "Photographs.")
@@ -126,28 +97,8 @@ def test_an_archive_of_the_repository_has_the_source_of_its_folder(tmp_path):
     assert of[0].evaluations["test"].texts == of[1].evaluations["test"].texts
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "message"),
-    [
-        ("train.txt", "train/a.png, 1", r"train.txt:1: expected a file and two numbers"),
-        ("train.txt", "../a.png, 1, 1", "unexpected file name"),
-        ("val.txt", "\n", "expected photographs, found none"),
-        ("test.txt", "test/Gala_0.png, 6, 0", "expected classes below 6, got 6"),
-        ("classes.csv", "a,b\n1,2", "expected columns Class Name"),
-        ("classes.csv", f"{HEAD}\nGala,1,Apple,0,/x,/icons/Gala.txt", "numbered from 0, got"),
-        ("classes.csv", f"{HEAD}\nGala,0,Apple,0,/x,/../Gala.txt", "unexpected file name"),
-    ],
-)
-def test_refused(tmp_path, file, text, message):
-    root = write(tmp_path)
-    (root / file).write_text(text)
-    with pytest.raises(BenchError, match=message) as error:
-        Grocery(image_size=16).load(root)
-    assert "\n" not in str(error.value)
-
-
 def test_an_archive_without_a_photograph_is_refused(tmp_path):
-    root = write(tmp_path / "whole")
+    root = grocery(tmp_path / "whole")
     pack(root, tmp_path / "small")
     with zipfile.ZipFile(tmp_path / "small" / ARCHIVE) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -163,10 +114,12 @@ def test_an_archive_without_a_photograph_is_refused(tmp_path):
 
 
 def test_the_small_copy_is_of_the_published_size():
-    sizes = [len(listed(SMALL, part)) for part in COUNTS]
+    sizes = [len(listed(SMALL, part)) for part in PHOTOGRAPHS]
     assert sizes == [2640, 296, 2485]
     assert (SMALL / ARCHIVE).stat().st_size <= 12_000_000
     assert (SMALL / "LICENSE").read_text().startswith("MIT License")
     if WHOLE.is_dir():
-        assert [listed(WHOLE, part) for part in COUNTS] == [listed(SMALL, part) for part in COUNTS]
+        assert [listed(WHOLE, part) for part in PHOTOGRAPHS] == [
+            listed(SMALL, part) for part in PHOTOGRAPHS
+        ]
         assert (WHOLE / "LICENSE").read_bytes() == (SMALL / "LICENSE").read_bytes()

@@ -164,33 +164,6 @@ def test_such_protocols_run_on_own_images(seen_by_cameras, tmp_path, small, prot
 refused = partial(refused_data, "folder")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "expected a header of file and"),
-        ("class,camera\nx,1\n", "expected a header of file and"),
-        ("file,file\na,a\n", "expected a header of file and"),
-        ("file,clas\na,b\n", "items.csv:1: unknown column 'clas'; did you mean 'class'?"),
-        ("file;class\na;b\n", "items.csv:1: unknown column 'file;class'"),
-        ("file,class\n", "expected images, found none"),
-        ("file,class\nc00-0.png\n", "items.csv:2: expected 2 cells, got 1"),
-        ("file,class\nnone.png,a\n", "items.csv:2: file: there is no file 'none.png'"),
-        ("file,class\n../x.png,a\n", "items.csv:2: file: expected a path below"),
-        ("file,class\n/etc/passwd,a\n", "items.csv:2: file: expected a path below"),
-        ("file,class\n" + "c00-0.png,a\n" * 2, "items.csv:3: file: 'c00-0.png' is listed twice"),
-        ("file,class\nc00-0.png,\n", "items.csv:2: class: expected a name of"),
-        ("file,class\nc00-0.png,\x1b[2J\n", "items.csv:2: class: expected a name of"),
-        ("file,class,part\nc00-0.png,a,probe\n", "items.csv:2: part: expected one of train, gal"),
-        ("file\nc00-0.png\n", "c00-0.png: expected inside a folder named after its class"),
-        ('file,class\n"c00-0.png,a\n', "expected a CSV table in UTF-8"),
-        ("file,class,part\nc00-0.png,a,train\n", "gallery: expected images of this part, got none"),
-    ],
-)
-def test_wrong_tables(listed, text, words):
-    (listed[0] / "items.csv").write_text(text)
-    refused(listed[0], words)
-
-
 def test_wrong_bytes_and_names_of_tables(listed):
     root, _ = listed
     refused(root, "other.csv: data.items: there is no such table", items="other.csv")

@@ -37,12 +37,6 @@ def test_market1501(market, tmp_path):
     assert items.labels[items.gallery].tolist() == [5, 3, 3, 4, -1]
     assert items.camera[items.gallery].tolist() == [1, 1, 2, 3, 1]
     assert (made.facts["junk"], made.facts["distractors"]) == (1, 1)
-    write_jpeg(market / "query" / "0002_c1s1_000001_00.jpg", 1)
-    with pytest.raises(BenchError, match="person 0002 is in bounding_box_train and"):
-        Market1501().load(market)
-    write_jpeg(market / "query" / "someone.jpg", 1)
-    with pytest.raises(BenchError, match=r"expected a name as 0002_c1s1_000451_03\.jpg"):
-        Market1501().load(market)
 
 
 def test_a_same_camera_match_never_counts(market, tmp_path):

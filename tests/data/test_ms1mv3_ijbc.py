@@ -3,56 +3,13 @@
 import struct
 
 import numpy as np
-import pytest
 from support.pictures import jpeg
-from support.small_sets import write_ijbc
+from support.small_sets import MAGIC, faces, packed, packed_face, write_ijbc, write_records
 
 from benchmark import run
 from benchmark.data.ms1mv3_ijbc import Ms1mv3Ijbc
 from benchmark.data.recordio import joined
-from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
-
-
-def record(labels, raw=b"", number=0):
-    flag = 0 if isinstance(labels, int) else len(labels)
-    label = float(labels) if flag == 0 else 0.0
-    more = b"" if flag == 0 else struct.pack(f"<{flag}f", *labels)
-    return struct.pack("<IfQQ", flag, label, number, 0) + more + raw
-
-
-MAGIC = struct.pack("<I", 0xCED7230A)
-
-
-def packed(content):
-    """As MXNet writes it: cut wherever the magic number stands on a multiple of four."""
-    cuts = [at for at in range(0, len(content) - 3, 4) if content[at : at + 4] == MAGIC]
-    ends = [*cuts, len(content)]
-    starts = [0, *(at + 4 for at in cuts)]
-    parts = [content[a:b] for a, b in zip(starts, ends, strict=True)]
-    out = b""
-    for i, part in enumerate(parts):
-        kind = 0 if len(parts) == 1 else 1 if i == 0 else 3 if i == len(parts) - 1 else 2
-        out += MAGIC + struct.pack("<I", kind << 29 | len(part)) + part + bytes(-len(part) % 4)
-    return out
-
-
-def write_records(folder, records):
-    folder.mkdir(parents=True, exist_ok=True)
-    rec, idx = b"", []
-    for key, content in enumerate(records):
-        idx.append(f"{key}\t{len(rec)}")
-        rec += packed(content)
-    (folder / "train.rec").write_bytes(rec)
-    (folder / "train.idx").write_text("\n".join(idx) + "\n")
-
-
-def faces(n_people=11, each=2):
-    """Record 0, images, people: InsightFace's order."""
-    n = n_people * each
-    images = [record([i // each, 0.0], jpeg(20 * (i // each)), i) for i in range(n)]
-    people = [record([1 + each * p, 1 + each * (p + 1)]) for p in range(n_people)]
-    return [record([n + 1, n + 1 + n_people]), *images, *people]
 
 
 def test_ms1mv3_ijbc(tmp_path, reds):
@@ -90,51 +47,12 @@ def test_records_that_contain_the_magic_number(tmp_path, reds):
     pad = b"\xff\xfe" + struct.pack(">H", 2 + 6 + 4) + b"12" + MAGIC + b"3456"
     with_comment = raw[:2] + pad + raw[2:]
     assert with_comment.index(MAGIC) % 4 == 0
-    write_records(tmp_path, [record(0, jpeg(10)), record(1, with_comment), record(2, jpeg(90))])
+    write_records(
+        tmp_path, [packed_face(0, jpeg(10)), packed_face(1, with_comment), packed_face(2, jpeg(90))]
+    )
     write_ijbc(tmp_path / "IJBC")
     made = Ms1mv3Ijbc().load(tmp_path)
     assert reds(made.train.images) == [10, 200, 90] and made.train.labels.tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda f: f.joinpath("train.rec").write_bytes(bytes(40000)), "expected the magic number"),
-        (lambda f: f.joinpath("train.idx").write_text("0\t999999999\n"), "expected offsets below"),
-        (lambda f: f.joinpath("train.idx").write_text("zero"), "a key and an offset"),
-        (lambda f: f.joinpath("train.idx").unlink(), "expected train.idx beside it"),
-        (lambda f: write_records(f, faces()[:5]), "record 23: not in the index"),
-        (lambda f: write_records(f, [record([99, 98])]), "record 0: expected where people begin"),
-    ],
-)
-def test_records_refused(tmp_path, change, words):
-    write_records(tmp_path, faces())
-    change(tmp_path)
-    with pytest.raises(BenchError, match=words):
-        Ms1mv3Ijbc().load(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
-        ("ijbc_template_pair_label.txt", "11 22 1\n", "11 and 22: the label contradicts"),
-        ("ijbc_template_pair_label.txt", "11 99 0\n", "template 99 has no image"),
-        ("ijbc_template_pair_label.txt", "11 22\n", "two templates and 0 or 1"),
-        ("ijbc_face_tid_mid.txt", "1.jpg 11 100\n", "expected the 8 images"),
-        ("ijbc_name_5pts_score.txt", "1.jpg 1 2 3\n", ":1: expected 1.jpg, ten coordinates"),
-        (
-            "ijbc_1N_gallery_G1.csv",
-            "TEMPLATE_ID\n11,1,x\n11,2,x\n",
-            "template 11 has subjects 1, 2",
-        ),
-        ("ijbc_1N_gallery_G2.csv", "TEMPLATE_ID\n77,3,x\n", "template 31 is missing"),
-    ],
-)
-def test_tables_of_ijbc_refused(tmp_path, name, text, words):
-    write_records(tmp_path, faces())
-    (write_ijbc(tmp_path / "IJBC") / name).write_text(text)
-    with pytest.raises(BenchError, match=words):
-        Ms1mv3Ijbc().load(tmp_path)
 
 
 # --- from files to records
@@ -176,7 +94,7 @@ def test_ijbc_1n_from_files_to_a_record(tmp_path, small):
 
 def test_two_labels_an_image_and_no_table_of_people(tmp_path, reds):
     """As ``im2rec`` and others pack: the person, and a label that is not used."""
-    records = [record([i // 2, 0.0], jpeg(20 * (i // 2)), i) for i in range(6)]
+    records = [packed_face([i // 2, 0.0], jpeg(20 * (i // 2)), i) for i in range(6)]
     write_records(tmp_path, records)
     write_ijbc(tmp_path / "IJBC")
     made = Ms1mv3Ijbc().load(tmp_path)

@@ -1,12 +1,12 @@
 """Texts as items: their bytes, the two datasets of texts, splits by hand."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.small_sets import ASKED, write_lines, write_tables, write_wordnet
 
 from benchmark.data.banking77 import Banking77
 from benchmark.data.splits import divided_classes, in_folds
@@ -16,7 +16,6 @@ from benchmark.errors import BenchError
 
 WHOLE = Path(__file__).parents[3] / "shared" / "data" / "text" / "banking"
 WORDNET = Path("/usr/share/wordnet")
-LICENCE = "  1 This software and database is being provided  \n"
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=40)))
@@ -46,30 +45,6 @@ def test_classes_are_divided_and_items_folded():
     ]  # fmt: skip
 
 
-ASKED = {
-    "train": [("my card is late", "card"), ("where is it, please", "card"), ("pin?", "pin"),
-              ("no pin", "pin"), ("a fee, why", "fee"), ("the fee", "fee")],
-    "test": [("card lost", "card"), ("pin lost", "pin"), ("fees", "fee")],
-}  # fmt: skip
-
-
-def write_tables(root):
-    for part, rows in ASKED.items():
-        lines = [f'"{text}",{name}' for text, name in rows]
-        (root / f"{part}.csv").write_text("\n".join(["text,category", *lines]) + "\n")
-    return root
-
-
-def write_lines(root):
-    for side, part in (("docs", "train"), ("queries", "test")):
-        rows = [*ASKED[part], ("", "pin"), ("of no class", "None")]
-        texts = (json.dumps({"id": f"{side}{i}", "text": t}) for i, (t, _) in enumerate(rows))
-        (root / f"{side}.jsonl").write_text("\n".join(texts))
-        labels = (f"{side}{i}\t{name}" for i, (_, name) in enumerate(rows))
-        (root / f"{side}.labels.tsv").write_text("\n".join(["id\tlabel", *labels]))
-    return root
-
-
 def told(items, rows, names):
     found = zip(from_bytes(items.images[rows]), items.labels[rows], strict=True)
     return [(text, names[label]) for text, label in found]
@@ -95,59 +70,11 @@ def test_banking_s_classes_are_held_out(tmp_path):
     assert {name for _, name in told(seen, seen.query, made.class_names)} == kept
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("train.csv", "text;category\na;b\n", "train.csv: expected the columns text and category"),
-        ("train.csv", "text,category\nalone\n", "train.csv: expected a text and a category"),
-        ("train.csv", b"text,category\n\xff,b\n", "train.csv: expected UTF-8"),
-        ("test.csv", "text,category\na,other\n", "test has a class that train has not: other"),
-    ],
-)
-def test_damaged_tables_are_one_line(tmp_path, name, content, words):
-    write_tables(tmp_path)
-    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(BenchError, match=words) as error:
-        Banking77().load(tmp_path)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("docs.jsonl", '{"id": 1, "text": "a"}', "expected id and text as texts"),
-        ("docs.jsonl", "{", "expected an object with id and text"),
-        ("docs.jsonl", '{"id": "new", "text": "a"}', "expected a label of every text"),
-        ("queries.labels.tsv", "id\tlabel\na", "expected an id and a label in each line"),
-    ],
-)
-def test_damaged_lines_are_one_line(tmp_path, name, content, words):
-    write_lines(tmp_path)
-    (tmp_path / name).write_text(content)
-    with pytest.raises(BenchError, match=words):
-        Banking77().load(tmp_path)
-
-
 @pytest.mark.skipif(not WHOLE.is_dir(), reason="Banking77 is not here")
 def test_all_of_banking77():
     made = Banking77().load(WHOLE)
     assert len(made.class_names) == 77 and len(made.train) == 10001
     assert len(made.evaluations["test"].query) == 3080
-
-
-LINES = """\
-00000001 05 n 02 dog 0 domestic_dog 0 001 @ 00000002 n 0000 | a tame animal; keeps watch; "the dog \
-barked"; "walk the dog"
-00000002 05 n 01 animal 0 000 | a living thing; keeps watch; "animals eat" - Anon
-00000003 03 n 03 odd(p) 0 strange 0 queer(a) 0 000 | not usual; "an odd sock"; "how strange"
-"""
-
-
-def write_wordnet(root, lines=LINES):
-    for part in ("noun", "verb", "adj", "adv"):
-        (root / f"data.{part}").write_text(LICENCE)
-    (root / "data.noun").write_text(LICENCE + lines)
-    return root
 
 
 def test_a_synset_s_texts_are_gloss_examples_and_words(tmp_path):
@@ -182,20 +109,6 @@ def test_meanings_held_out_are_searched_for_among_themselves(tmp_path):
     assert set(test.labels) == {2} and {*made.train.labels} == {0, 1}
     assert test.query.tolist() == test.gallery.tolist() == list(range(len(test)))
     assert len(Wordnet(least=3, classes=2).load(tmp_path).class_names) == 2
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("0000000 03 n 01 x 0 000 | a", "line 2: expected a synset as wndb"),
-        ("00000001 03 n 05 x 0 | a", "line 2: expected a synset as wndb"),
-        ("00000001 77 n 01 x 0 000 | a", "line 2: expected a synset as wndb"),
-        ("00000001 03 n 01 x 0 000 | a", "expected meanings with 5 texts of their own, got none"),
-    ],
-)
-def test_damaged_synsets_are_one_line(tmp_path, line, words):
-    with pytest.raises(BenchError, match=words):
-        Wordnet().load(write_wordnet(tmp_path, line + "\n"))
 
 
 @pytest.mark.skipif(not WORDNET.is_dir(), reason="WordNet is not installed (wordnet-base)")

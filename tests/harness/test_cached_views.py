@@ -5,22 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from support.toy_runs import toy_and_plan
 from torch.nn import functional as F
 
-from benchmark.api import run
 from benchmark.config.recipes import Augment
 from benchmark.data.serialization import read_dataset
 from benchmark.harness.artifacts import VECTORS
-from benchmark.harness.execution import Compute
 from benchmark.harness.requests import make_request as request
 from benchmark.harness.stages import _rows
-from benchmark.harness.store import Store
 from benchmark.models.backbones import to_unit
 from benchmark.models.module import load_module
 from benchmark.training.closed_form import ridge
 from benchmark.training.embedding import embed_view
 
-CPU, HERE = Compute("cpu"), torch.device("cpu")
+HERE = torch.device("cpu")
 CHANGES = Augment(rotate=20, shift=0.1, flip=True, contrast=0.3)
 SMALL = {
     "data.classes": 12, "recipe.epochs": 1, "recipe.side_epochs": 1, "recipe.transform_steps": 6,
@@ -30,14 +28,10 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("views")
     settings = SMALL | {"recipe.transform_views": 3, "recipe.augment.flip": True}
-    settings["track.mirrored"] = True
-    labels = ["linear", "bct", "fct:simclr"]
-    options = {"protocol": "open-class", "track": "toy", "settings": settings}
-    run(labels, **options, store=folder / "store", out=folder / "out", compute=CPU)
-    results = {r.label: r for r in request(labels, **options).plan().results}
-    return results, Store(folder / "store")
+    labels, settings["track.mirrored"] = ["linear", "bct", "fct:simclr"], True
+    _, plan, store = toy_and_plan(labels, tmp_path_factory.mktemp("views"), "open-class", settings)
+    return {result.label: result for result in plan.results}, store
 
 
 def vectors(store, stage):

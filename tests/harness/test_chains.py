@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 import torch
 from support.made_stages import of_folders
+from support.toy_runs import toy_and_plan
 
-from benchmark.api import run
 from benchmark.harness.artifacts import VECTORS
 from benchmark.harness.evaluation.cases import build_cases
-from benchmark.harness.execution import Compute
 from benchmark.harness.requests import make_request as request
-from benchmark.harness.store import Store
 from benchmark.models.module import Portable, load_module, save_module
 
-CPU = Compute("cpu")
 METHODS = ["bct", "fct", "fct:simclr"]
 SMALL = {
     "fct.width": 16, "data.classes": 16, "recipe.epochs": 1, "recipe.side_epochs": 1,
@@ -31,11 +28,8 @@ CONVERTED = {"v1'/v1'", "v1''/v1''", "v2'/v2'"}
 def done(tmp_path_factory):
     """A finished run of three generations: records, stages by title, folder of a stage."""
     folder = tmp_path_factory.mktemp("chain")
-    options = {"protocol": "sequential", "track": "toy", "settings": SMALL}
-    records = run(METHODS, **options, store=folder / "store", out=folder / "out", compute=CPU)
-    stages = request(METHODS, **options).plan().stages
-    store = Store(folder / "store")
-    return {r.method: r for r in records}, stages, lambda stage: store.path(stage.name)
+    records, plan, store = toy_and_plan(METHODS, folder, "sequential", SMALL)
+    return records, plan.stages, lambda stage: store.path(stage.name)
 
 
 def titled(stages, title):

@@ -27,11 +27,18 @@ from benchmark.harness.graph import data_source, record_key
 from benchmark.harness.requests import make_request
 from benchmark.records.files import write_record
 
+
+def on_toy(methods="few", *protocols, **more):
+    """A board of the toy track, of one protocol by default."""
+    chosen = [*(protocols or ["open-class"])]
+    return {"track": "toy", "protocols": chosen, "methods": methods} | more
+
+
 BOARD = {
     "precision": "32-true", "threads": 1, "device": "cpu", "seeds": [0, 1],
     "lists": {"few": ["bct", "independent"]},
     "boards": [
-        {"track": "toy", "protocols": ["open-class"], "methods": "few"},
+        on_toy(),
         {"track": "omniglot", "protocols": ["open-data"], "methods": "few"},
     ],
 }  # fmt: skip
@@ -184,16 +191,14 @@ def without_variants() -> set[str]:
 
 
 def test_every_method_without_variants(board_file) -> None:
-    boards = [{"track": "toy", "protocols": ["open-class"], "methods": EVERY}]
-    (first, *_) = read_core_board(board_file(boards=boards)).units
+    (first, *_) = read_core_board(board_file(boards=[on_toy(EVERY)])).units
     assert first.methods[0] == "independent"
     assert {"bct", "random", "bct-extra"} <= set(first.methods)
 
 
 def test_every_method_within_a_list(board_file) -> None:
-    boards = [{"track": "toy", "protocols": ["open-class"], "methods": "more"}]
     lists = {"more": ["bct", EVERY, "fct:simclr"]}
-    (first, *_) = read_core_board(board_file(lists=lists, boards=boards)).units
+    (first, *_) = read_core_board(board_file(lists=lists, boards=[on_toy("more")])).units
     assert first.methods[:2] == ("independent", "bct") and first.methods[-1] == "fct:simclr"
     assert set(first.methods) == {*without_variants(), "fct:simclr"}
 
@@ -231,12 +236,8 @@ def test_a_track_whose_data_is_not_here(board_file, put, tmp_path) -> None:
 
 def test_a_study_has_records_of_its_own(board_file, tmp_path) -> None:
     """Changes stand in the command, in the table and in the folder of the records."""
-
-    def study(**more):
-        return {"track": "toy", "protocols": ["open-class"], "methods": "few", **more}
-
-    changed = [study(set={"recipe.length": 2, "bct.weight": 0.5}) for _ in range(2)]
-    board = read_core_board(board_file(seeds=[0], boards=[study(), *changed]))
+    changed = [on_toy(set={"recipe.length": 2, "bct.weight": 0.5}) for _ in range(2)]
+    board = read_core_board(board_file(seeds=[0], boards=[on_toy(), *changed]))
     usual, longer = statuses = list(unit_statuses(board, tmp_path, {}))
     assert [s.unit.title for s in statuses] == [
         "open-class", "open-class, bct.weight=0.5, recipe.length=2",
@@ -258,12 +259,7 @@ def test_a_study_has_records_of_its_own(board_file, tmp_path) -> None:
 
 
 def test_what_is_set_is_checked(board_file, tmp_path) -> None:
-    one = {
-        "track": "toy",
-        "protocols": ["open-class"],
-        "methods": "few",
-        "set": {"recipe.lnegth": 2},
-    }
+    one = on_toy(set={"recipe.lnegth": 2})
     (status, *_) = unit_statuses(read_core_board(board_file(boards=[one])), tmp_path, {})
     assert "did you mean 'length'" in status.unknown
 
@@ -288,10 +284,9 @@ def test_records_of_another_old_model_are_not_there(board_file, put, tmp_path) -
     ("changes", "message"),
     [
         ({"lists": {"few": ["fctt"]}}, "lists: unknown method 'fctt'; did you mean 'fct'?"),
-        ({"boards": [{"track": "toy", "protocols": ["opn-class"], "methods": "few"}]},
+        ({"boards": [on_toy("few", "opn-class")]},
          "boards: unknown protocol 'opn-class'; did you mean 'open-class'?"),
-        ({"boards": [{"track": "toy", "protocols": ["open-class"], "methods": "fwe"}]},
-         "expected every, few, got 'fwe'"),
+        ({"boards": [on_toy("fwe")]}, "expected every, few, got 'fwe'"),
         ({"precision": "bf16"}, "precision: expected 'recipe' or '32-true', got 'bf16'"),
         ({"seeds": []}, "seeds: expected a list of at least 1, got []"),
         ({"sedes": [0]}, "unknown key 'sedes'; did you mean 'seeds'?"),
@@ -306,9 +301,7 @@ def test_refused(board_file, changes, message) -> None:
 def test_boards_of_one_place_are_one_unit(board_file) -> None:
     """Methods that a second board adds are not lost."""
     lists = {"few": ["bct", "independent"], "more": ["bct", "l2"]}
-    boards = [
-        {"track": "toy", "protocols": ["open-class"], "methods": name} for name in ("few", "more")
-    ]
+    boards = [on_toy(name) for name in lists]
     units = read_core_board(board_file(lists=lists, boards=boards)).units
     assert [(u.seed, u.methods) for u in units] == [
         (seed, ("independent", "bct", "l2")) for seed in (0, 1)
@@ -373,7 +366,7 @@ def test_the_last_times_count() -> None:
 
 def test_what_units_share_is_left_once(board_file, tmp_path) -> None:
     """Protocols share trainings; what the store has is not left at all."""
-    boards = [{"track": "toy", "protocols": ["extended-class", "backfill"], "methods": "few"}]
+    boards = [on_toy("few", "extended-class", "backfill")]
     board = read_core_board(board_file(boards=boards, seeds=[0]))
     statuses = list(unit_statuses(board, tmp_path, {}))
     first, second = stages_left(statuses, {}, board.precision)
@@ -386,7 +379,7 @@ def test_what_units_share_is_left_once(board_file, tmp_path) -> None:
 
 
 def test_what_cannot_be_planned_is_unknown(board_file, tmp_path) -> None:
-    one = {"track": "toy", "protocols": ["open-class"], "methods": "few", "set": {"recipe.x": 2}}
+    one = on_toy(set={"recipe.x": 2})
     status, *_ = unit_statuses(read_core_board(board_file(boards=[one])), tmp_path, {})
     assert list(stages_left([status], {}, "32-true")) == [None]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from support.command import call
+from support.toy_runs import toy
 from torch import nn
 
 from benchmark import load, run
-from benchmark.cli.app import main
 from benchmark.harness.cost import multiply_adds
 from benchmark.harness.execution import Compute
 from benchmark.records.details_files import details_path, find_details, queries_path
@@ -24,10 +25,7 @@ SMALL = {"fct:simclr.width": 64, "fastfill.width": 64}
 def done(tmp_path_factory):
     """One finished run: its folder and records."""
     folder = tmp_path_factory.mktemp("run")
-    records = run(
-        METHODS, "extended-class", "toy", settings=SMALL, store=folder / "store",
-        out=folder / "runs", compute=CPU,
-    )  # fmt: skip
+    records = toy(METHODS, folder / "store", folder / "runs", "extended-class", settings=SMALL)
     return folder, {r.method: r for r in records}
 
 
@@ -149,33 +147,30 @@ def test_same_bytes_again_and_made_anew_where_it_is_lost(done, tmp_path) -> None
     assert small.read_bytes() == packed
 
 
-def test_results_by_query_come_from_the_store_again(done, tmp_path, capsys) -> None:
+def test_results_by_query_come_from_the_store_again(done, tmp_path) -> None:
     folder, asked = done[0], {"store": done[0] / "store", "compute": CPU}
     again = run(METHODS[-1:], "extended-class", "toy", out=tmp_path / "runs", **asked)[-1]
     path = file_of(again, tmp_path)
     packed = queries_path(path).read_bytes()
     queries_path(path).unlink()
     words = ["results", "details", str(path), "--store"]
-    with pytest.raises(SystemExit) as end:
-        main([*words, str(folder / "store")])
-    assert (end.value.code or 0, capsys.readouterr().out.strip()) == (0, str(queries_path(path)))
+    code, out, _ = call(*words, folder / "store")
+    assert (code, out.strip()) == (0, str(queries_path(path)))
     assert queries_path(path).read_bytes() == packed
     value = read_record(path).model_copy(update={"queries": "sha256:" + "0" * 64})
     write_record(other := tmp_path / path.name, value)
-    with pytest.raises(SystemExit) as end:
-        main(["results", "details", str(other), "--store", str(folder / "store")])
-    assert end.value.code == 2 and "(hashes differ)" in capsys.readouterr().err
+    code, _, err = call("results", "details", other, "--store", folder / "store")
+    assert code == 2 and "(hashes differ)" in err
 
 
-def test_all_scores_are_one_tidy_file(done, tmp_path, capsys) -> None:
+def test_all_scores_are_one_tidy_file(done, tmp_path) -> None:
     runs, out = done[0] / "runs", tmp_path / "scores.parquet"
-    with pytest.raises(SystemExit) as end:
-        main(["results", "export", str(runs), "--out", str(out)])
-    assert not end.value.code and str(out) in capsys.readouterr().out
+    code, said, _ = call("results", "export", runs, "--out", out)
+    assert code == 0 and str(out) in said
     pd.testing.assert_frame_equal(pd.read_parquet(out), load(runs))
 
 
-def test_show_and_compare(done, capsys) -> None:
+def test_show_and_compare(done) -> None:
     runs = str(done[0] / "runs")
     for words, said in (
         (
@@ -185,8 +180,6 @@ def test_show_and_compare(done, capsys) -> None:
         (("show", runs, "-m", "fastfill"), ("priority, Kendall's tau", "t-SNE")),
         (("compare", "fct:simclr", "fastfill", runs), ("difference", "identities")),
     ):
-        with pytest.raises(SystemExit) as end:
-            main(list(words))
-        out = capsys.readouterr()
-        assert (end.value.code, out.err) == (0, "")
-        assert all(word in out.out for word in said)
+        code, out, err = call(*words)
+        assert (code, err) == (0, "")
+        assert all(word in out for word in said)

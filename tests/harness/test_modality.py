@@ -5,13 +5,11 @@ import json
 import numpy as np
 import pytest
 import torch
+from support.toy_runs import toy_and_plan
 from torch.nn import functional as F
 
-from benchmark.api import run
 from benchmark.errors import BenchError
-from benchmark.harness.execution import Compute
 from benchmark.harness.requests import make_request as request
-from benchmark.harness.store import Store
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextEncoder, embed_texts, subword_buckets
 from benchmark.report import make_table
@@ -19,7 +17,6 @@ from benchmark.report.select import cases, cross_case, role
 from benchmark.tasks.text_retrieval import TextRetrieval
 from benchmark.training.text_image import contrastive
 
-CPU = Compute("cpu")
 # Names of classes that were not trained on mean nothing here: other images of those that were.
 SEEN = {
     "evaluation.part": "seen", "data.classes": 12, "recipe.epochs": 12, "fct.width": 32,
@@ -30,11 +27,7 @@ METHODS = ["bct", "l2", "fct", "d-simplex", "fct:simclr", "keep-old", "oracle-co
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("modality")
-    options = {"protocol": "modality", "track": "toy", "settings": SEEN}
-    records = run(METHODS, **options, store=folder / "s", out=folder / "o", compute=CPU)
-    plan = request(METHODS, **options).plan()
-    return {r.method: r for r in records}, plan, Store(folder / "s")
+    return toy_and_plan(METHODS, tmp_path_factory.mktemp("modality"), "modality", SEEN)
 
 
 def test_a_text_finds_images_through_an_updated_image_model(done):

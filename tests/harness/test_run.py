@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.toy_runs import toy
 
 from benchmark import BenchError, load, run
 from benchmark.config.files import read_sealed, write_sealed
@@ -30,9 +31,7 @@ ROOT = Path(__file__).parents[2]
 def done(tmp_path_factory):
     """One finished run: its folder and records."""
     folder = tmp_path_factory.mktemp("run")
-    records = run(
-        METHODS, "open-class", "toy", store=folder / "store", out=folder / "runs", compute=CPU
-    )
+    records = toy(METHODS, folder / "store", folder / "runs")
     return folder, {r.method: r for r in records}
 
 
@@ -101,7 +100,7 @@ def test_stages_are_timed_by_what_all_of_them_noted(done, tmp_path, clock) -> No
             unknown = {"calibration_cpu_seconds", "cpu_seconds"} - {clock}
             meta["run"] = {k: v for k, v in meta["run"].items() if k not in unknown}
             write_sealed(path, meta)
-    record = run(["bct"], "open-class", "toy", store=store, out=tmp_path / "runs", compute=CPU)[1]
+    record = toy(["bct"], store, tmp_path / "runs")[1]
     took = {title: used[clock] for title, used in record.as_json()["run"]["stages"].items()}
     ratio = took["train bct (seed 0)"] / took["train independent new model (seed 0)"]
     assert record.run.training_cost == pytest.approx(ratio)
@@ -114,10 +113,7 @@ def test_transformation_keeps_the_new_model(done) -> None:
 
 def test_second_call_answers_from_records(done, heard) -> None:
     folder, records = done
-    again = run(
-        METHODS, "open-class", "toy", store=folder / "nothing", out=folder / "runs",
-        compute=CPU, reporter=heard,
-    )  # fmt: skip
+    again = toy(METHODS, folder / "nothing", folder / "runs", reporter=heard)
     assert heard.titles == []
     assert [r.key for r in again] == [r.key for r in records.values()]
 
@@ -140,10 +136,7 @@ def test_second_call_loads_no_torch(done) -> None:
 
 def test_another_method_trains_only_itself(done, heard) -> None:
     folder, _ = done
-    run(
-        [*METHODS, "l2"], "open-class", "toy", store=folder / "store", out=folder / "runs",
-        compute=CPU, reporter=heard,
-    )  # fmt: skip
+    toy([*METHODS, "l2"], folder / "store", folder / "runs", reporter=heard)
     assert heard.titles == [
         "train l2 (seed 0)", "embed test images: l2, new", "evaluate l2 (seed 0)"
     ]  # fmt: skip
@@ -151,10 +144,7 @@ def test_another_method_trains_only_itself(done, heard) -> None:
 
 def test_same_seed_same_record_other_seed_another(done, tmp_path) -> None:
     records = done[1]
-    again = run(
-        METHODS, "open-class", "toy", seeds=[0, 1], store=tmp_path / "s", out=tmp_path / "o",
-        compute=CPU,
-    )  # fmt: skip
+    again = toy(METHODS, tmp_path / "s", tmp_path / "o", seeds=[0, 1])
     for record in again:
         first = records[record.method].result()
         if record.seed == 0:
@@ -165,10 +155,7 @@ def test_same_seed_same_record_other_seed_another(done, tmp_path) -> None:
 
 
 def test_first_seed_can_be_fixed_apart(done, tmp_path) -> None:
-    record = run(
-        ["independent"], "open-class", "toy", seeds=[1], first_seed=0, store=done[0] / "store",
-        out=tmp_path, compute=CPU,
-    )[0]  # fmt: skip
+    record = toy(["independent"], done[0] / "store", tmp_path, seeds=[1], first_seed=0)[0]
     bound = done[1]["independent"]
     assert record.scores["old/old"] == bound.scores["old/old"]
     assert record.scores["new/new"] != bound.scores["new/new"]
@@ -176,29 +163,21 @@ def test_first_seed_can_be_fixed_apart(done, tmp_path) -> None:
 
 
 def test_upper_bound_on_all_data(done, tmp_path) -> None:
-    record = run(
-        ["bct"], "open-class", "toy", settings={"protocol.upper": "all"},
-        store=done[0] / "store", out=tmp_path, compute=CPU,
-    )[-1]  # fmt: skip
+    record = toy(["bct"], done[0] / "store", tmp_path, settings={"protocol.upper": "all"})[-1]
     assert record.upper == "upper-all"
     assert set(record.bounds) == {"lower", "upper", "upper-all"}
     assert record.bounds["upper-all"] != record.bounds["upper"]
 
 
 def test_not_applicable_is_a_row(done, tmp_path) -> None:
-    record = run(
-        ["bct:distill"], "open-class", "toy", store=done[0] / "store", out=tmp_path, compute=CPU
-    )[-1]
+    record = toy(["bct:distill"], done[0] / "store", tmp_path)[-1]
     assert record.status == "not-applicable"
     assert "old classifier" in record.reason
     assert record.scores == {}
 
 
 def test_unequal_sizes(tmp_path) -> None:
-    records = run(
-        ["l2", "fct"], "open-class", "toy", settings={"old.dim": 8}, store=tmp_path / "s",
-        out=tmp_path / "o", compute=CPU,
-    )  # fmt: skip
+    records = toy(["l2", "fct"], tmp_path / "s", tmp_path / "o", settings={"old.dim": 8})
     independent, l2, fct = records
     assert "new/old" not in independent.scores
     assert independent.compatible == {}
@@ -207,20 +186,15 @@ def test_unequal_sizes(tmp_path) -> None:
 
 
 def test_kept_head_can_be_used(done, tmp_path) -> None:
-    records = run(
-        ["bct:distill", "bct:old"], "extended-class", "toy",
-        settings={"protocol.old_head": "kept"}, store=done[0] / "store", out=tmp_path, compute=CPU,
-    )  # fmt: skip
+    methods, kept = ["bct:distill", "bct:old"], {"protocol.old_head": "kept"}
+    records = toy(methods, done[0] / "store", tmp_path, "extended-class", settings=kept)
     assert [r.status for r in records] == ["done"] * 3
     assert records[1].scores != records[2].scores
 
 
 def test_changed_track_lies_apart(done) -> None:
     folder, records = done
-    changed = run(
-        ["bct"], "open-class", "toy", settings={"bct.weight": 5.0}, store=folder / "store",
-        out=folder / "runs", compute=CPU,
-    )[-1]  # fmt: skip
+    changed = toy(["bct"], folder / "store", folder / "runs", settings={"bct.weight": 5.0})[-1]
     assert changed.config["weight"] == 5.0
     kept = read_record(records["bct"].path(folder / "runs"))
     assert kept.config["weight"] == 1.0
@@ -228,10 +202,9 @@ def test_changed_track_lies_apart(done) -> None:
 
 def test_existing_overwrite_computes_anew(done, heard, tmp_path) -> None:
     folder, records = done
-    again = run(
-        ["bct"], "open-class", "toy", existing="overwrite", store=folder / "store",
-        out=folder / "runs", compute=CPU, reporter=heard,
-    )[-1]  # fmt: skip
+    again = toy(["bct"], folder / "store", folder / "runs", existing="overwrite", reporter=heard)[
+        -1
+    ]
     assert "train old model (seed 0)" in heard.titles
     assert again.result() == records["bct"].result()
 
@@ -251,14 +224,11 @@ def test_existing_missing_keeps_what_is_there(done, heard) -> None:
     path = records["mixbct"].path(folder / "runs")
     # A record of other code: skip would compute it anew, missing takes it as it is.
     write_record(path, records["mixbct"].model_copy(update={"key": "0" * 24}))
-    kept = run(
-        ["mixbct"], "open-class", "toy", existing="missing", store=folder / "nothing",
-        out=folder / "runs", compute=CPU, reporter=heard,
-    )[-1]  # fmt: skip
+    kept = toy(["mixbct"], folder / "nothing", folder / "runs", existing="missing", reporter=heard)[
+        -1
+    ]
     assert (kept.key, heard.titles) == ("0" * 24, [])
-    again = run(
-        ["mixbct"], "open-class", "toy", store=folder / "store", out=folder / "runs", compute=CPU
-    )[-1]
+    again = toy(["mixbct"], folder / "store", folder / "runs")[-1]
     assert again.result() == records["mixbct"].result()
 
 
@@ -290,10 +260,7 @@ def test_what_is_not_as_it_was_written_is_told_and_made_anew(done) -> None:
     for said, damage in damages.items():
         damage()
         told = Told()
-        again = run(
-            ["mixbct"], "open-class", "toy", store=folder / "store", out=folder / "runs",
-            compute=CPU, reporter=told,
-        )[-1]  # fmt: skip
+        again = toy(["mixbct"], folder / "store", folder / "runs", reporter=told)[-1]
         assert len(told.lines) == 1
         assert said in told.lines[0] and told.lines[0].startswith("mixbct: ")
         assert again.result() == records["mixbct"].result()
@@ -393,10 +360,7 @@ def test_a_record_of_another_precision_is_made_anew(done, tmp_path) -> None:
     (path,) = (tmp_path / "runs" / "measured").rglob("bct/seed-0.json")
 
     def again(**options) -> str:
-        records = run(
-            ["bct"], "open-class", "toy", store=done[0] / "store", out=tmp_path / "runs",
-            compute=CPU, **options,
-        )  # fmt: skip
+        records = toy(["bct"], done[0] / "store", tmp_path / "runs", **options)
         return records[1].environment["precision"]
 
     record = read_record(path)

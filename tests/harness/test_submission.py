@@ -10,7 +10,7 @@ from support.toy_runs import run_toy_seeds
 from benchmark.config.files import read_sealed
 from benchmark.errors import BenchError
 from benchmark.harness import record_builder, submission
-from benchmark.harness.submission import MANIFEST, gather, write_bundle
+from benchmark.harness.submission import MANIFEST, PROMISED, VERIFIED, gather, write_bundle
 from benchmark.records.provenance import code_version
 from benchmark.records.submissions import validate
 
@@ -66,7 +66,7 @@ def test_from_missing_to_a_bundle(clean, tmp_path):
     text = write_bundle(found, results, out).read_text()
     assert text.startswith("# Add `l2`\n") and "| l2 |" in text
     assert "bench run -m l2 -p extended-data -t toy --seeds 0-2" in text
-    assert text.count("- [x] ") == 4 and text.count("- [ ] ") == 2
+    assert text.count("- [x] ") == len(VERIFIED) and text.count("- [ ] ") == len(PROMISED)
     manifest = read_sealed(out / MANIFEST, 2**20)
     assert manifest["source"] == f"sha256:{found.file.fingerprint}"
     assert len(manifest["records"]) == 3 and {*out.glob("*.py")} == {

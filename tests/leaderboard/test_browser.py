@@ -179,6 +179,16 @@ def chosen(page):
     return page.locator("#chosen .pick").first.inner_text()
 
 
+@pytest.fixture
+def chooser(visit):
+    """The chooser on the board of extended-data."""
+    page = visit("index")
+    page.get_by_text("More: which upgrade").click()
+    label = page.locator("#choose-board option", has_text="learns from more pictures").inner_text()
+    page.select_option("#choose-board", label=label)
+    return page
+
+
 def test_a_link_to_a_seed_leads_to_its_files_and_numbers_unfold(visit):
     page = visit("boards/extended-data-glyphs")
     page.get_by_label("fct, seed 2", exact=True).click()
@@ -196,12 +206,9 @@ def test_a_release_links_to_the_boards_that_are_there_today(visit):
     assert links and all(Path(link.removeprefix("file://")).is_file() for link in links)
 
 
-def test_the_chooser_recommends_one_and_says_why(visit):
+def test_the_chooser_recommends_one_and_says_why(chooser):
     """Of extended-data: l2 keeps most and hurts; a vendor's user cannot train."""
-    page = visit("index")
-    page.get_by_text("More: which upgrade").click()
-    label = page.locator("#choose-board option", has_text="learns from more pictures").inner_text()
-    page.select_option("#choose-board", label=label)
+    page = chooser
     assert page.locator("#chosen .recommended").count() == 1
     text = page.inner_text("#chosen")
     assert chosen(page) == "fct" and "keeps 50 % ± 0 of the upgrade" in text
@@ -223,6 +230,11 @@ TICKS = {
     "runs": "The old model still runs", "sources": "The sources of the stored",
     "rewrite": "The index may be rewritten", "images": "Other pictures of the same kind",
 }  # fmt: skip
+
+TICK = """on => Object.entries(on).forEach(([name, state]) => {
+    const input = document.querySelector(`input[name=${name}]`);
+    if (input.checked !== state) input.click();
+})"""
 
 
 def possible(row, mode, on):
@@ -247,8 +259,7 @@ def test_the_chooser_advises_nothing_impossible_whatever_is_ticked(visit, mode):
         rows = {row["method"]: row for row in board["rows"]}
         for states in itertools.product((True, False), repeat=len(TICKS)):
             on = dict(zip(TICKS, states, strict=True))
-            for name, state in on.items():
-                page.set_checked(f"input[name={name}]", state)
+            page.evaluate(TICK, on)
             text = page.inner_text("#chosen .recommended")
             fit = [m for m, row in rows.items() if row["fits"] and possible(row, mode, on)]
             if fit:
@@ -299,11 +310,8 @@ def test_the_address_keeps_what_was_chosen(visit):
     assert not other.is_checked("input[name=rewrite]")
 
 
-def test_the_choosers_arithmetic_is_that_of_the_site(visit):
-    page = visit("index")
-    page.get_by_text("More: which upgrade").click()
-    label = page.locator("#choose-board option", has_text="learns from more pictures").inner_text()
-    page.select_option("#choose-board", label=label)
+def test_the_choosers_arithmetic_is_that_of_the_site(chooser):
+    page = chooser
     # 3 passes of 20,000 multiply-adds, 600 steps of 256 pairs
     costs = {"fit_multiply_adds": 3 * 20_000 * 600 * 256, "convert_multiply_adds": 20_000}
     for items, throughput, price in ((None, None, None), (3.6e6, 100, 5.0), (1e9, 2000, 0.4)):

@@ -130,16 +130,20 @@ def score_rows(page):
     return found
 
 
-def test_each_number_of_a_records_page_is_the_records(built):
-    site, records = built
+def record_pages(site, records):
+    """Path and text of a page of records, and the records."""
     groups = defaultdict(list)
     for record in records:
         if record.status == "done" and not record.changed:
             groups[file_name(record.protocol, record.track), record.method].append(record)
-    checked = 0
-    for (board, method), members in [*groups.items()][::5]:
+    for (board, method), members in groups.items():
         path = site / "records" / board / f"{file_name(method)}.html"
-        page = path.read_text(encoding="utf-8")
+        yield path, path.read_text(encoding="utf-8"), members
+
+
+def test_each_number_of_a_records_page_is_the_records(built):
+    checked = 0
+    for path, page, members in [*record_pages(*built)][::5]:
         lines = score_rows(page)
         for record in members:
             if f'id="seed-{record.seed}"' not in page:  # of an older version
@@ -163,21 +167,14 @@ def test_each_number_of_a_records_page_is_the_records(built):
 
 
 def test_each_mean_of_a_records_page_is_that_of_the_seeds(built):
-    site, records = built
-    groups = defaultdict(dict)
-    for record in records:
-        if record.status == "done" and not record.changed:
-            groups[file_name(record.protocol, record.track), record.method][record.seed] = record
     checked = 0
-    for (board, method), members in groups.items():
-        path = site / "records" / board / f"{file_name(method)}.html"
-        page = path.read_text(encoding="utf-8")
-        if not all(f'id="seed-{seed}"' in page for seed in members):
+    for path, page, members in record_pages(*built):
+        if not all(f'id="seed-{each.seed}"' in page for each in members):
             continue
-        for key in {key for r in members.values() for each in r.scores.values() for key in each}:
+        for key in {key for r in members for each in r.scores.values() for key in each}:
             about = numbers.metric(key)
             for case, text in score_rows(page)[about.label][""].items():
-                values = [r.scores.get(case, {}).get(key) for r in members.values()]
+                values = [r.scores.get(case, {}).get(key) for r in members]
                 if None not in values:
                     scale = 100 if about.unit == "share" else 1
                     mean = scale * fmean(values)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from support.records import make_record
+from support.sites import rendered
 
 from benchmark.records.files import write_record
 from benchmark.records.record import record_path
 from benchmark.studies.factors.design import FILE, read_study
-from leaderboard.pages import templates
 from leaderboard.pages.factors import factors_page
 
 PAYS = Path(__file__).parents[2] / "results" / "studies" / "pays"
@@ -48,16 +48,7 @@ def test_the_page_says_from_where_on_a_method_pays(study):
     damaged = []
     values = factors_page([study], damaged.append)
     assert not damaged and values is not None
-    newest = make_record()
-    site = {
-        "n_records": 1,
-        "newest": newest,
-        "kinds": "",
-        "evidence": False,
-        "pairs": False,
-        "pays": True,
-    }
-    text = templates.render("pays", site=site, root="", folder="assets/figures", **values)
+    text = rendered("pays", values, pays=True)
     assert '<a href="pays.html">When it pays</a>' in text
     told = values["factors"][2]["told"][0][1]
     assert told.startswith(

@@ -100,6 +100,7 @@ def test_pictures_come_with_the_records_of_a_board(records, tmp_path, monkeypatc
     folder = tmp_path / "records"
     shutil.copytree(records, folder, ignore=shutil.ignore_patterns("pictures"))
     monkeypatch.setattr(board_runs, "carry_out_jobs", lambda *_: ([], []))
+    monkeypatch.chdir(tmp_path)  # not beside the committed records, which it would read too
 
     def ran() -> str:
         done = CliRunner().invoke(

@@ -155,7 +155,7 @@ class Handed(dict):
     """Arguments that an adapter of a map hands to the fit."""
 
     def of(self, method, pairs):
-        """What a method makes of pairs, the fit left out."""
+        """Vectors that a method makes of pairs, without the fit itself."""
         return method.learn(pairs, map_trainer())
 
     @property

@@ -374,3 +374,8 @@ def test_transformer_variant_leaves_the_trained_head(taught):
     update = BT2(extra=3, **BT2.variants["transformer"]).update(taught())
     assert update.head.dim == 11
     assert BT2.variants["transformer"] == {"classify": "phi_new"}
+
+
+def test_without_the_independent_model_there_is_no_teacher(bt2_job):
+    with pytest.raises(ValueError, match=r"^job\.independent: expected the independent new model"):
+        BT2().prepare(changed(bt2_job(), independent=None))

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import pytrec_eval
+from support.pair_records import corpus_of
 from support.upgrades import all_scores, planted, unit
 
 from benchmark.config.embedders import load_embedder
 from benchmark.errors import BenchError
 from benchmark.pairs import analysis
 from benchmark.pairs.cells import CellVectors, _report, cell, others, same, sample_sizes
-from benchmark.pairs.corpora import Corpus, CorpusSource, load_source, read_corpus
+from benchmark.pairs.corpora import load_source, read_corpus
 from benchmark.pairs.records import COLUMNS, METRIC, read_record, read_records, write_record
 from benchmark.pairs.vectors import Vectors
 from benchmark.upgrade.fit.maps import chosen_maps
@@ -31,12 +32,7 @@ def problem(n=700, q=60, several=3):
     for k, row in enumerate(made.relevant):
         more = rng.permutation(n)[: rng.integers(0, several)]
         gains[f"q{k}"] = {f"d{row}": 3.0} | {f"d{r}": float(1 + r % 2) for r in more if r != row}
-    source = CorpusSource(
-        id="small", title="Small", modality="text", reader="text", folder=".", terms="none",
-        source="none",
-    )  # fmt: skip
-    items, asked = [f"d{k}" for k in range(n)], list(gains)
-    corpus = Corpus(source, items, asked, items, asked, gains, "0" * 64)
+    corpus = corpus_of("small", n, gains)
     sides = ((made.old, made.old_queries), (made.new, made.queries))
     return CellVectors.of(corpus, *(Vectors(x, y, 1.0) for x, y in sides), seed=7)
 

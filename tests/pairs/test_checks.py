@@ -1,10 +1,9 @@
 """Embedders beside numbers that others publish."""
 
-import json
-
 import numpy as np
 import pytest
 from support.command import call
+from support.pair_records import write_beir, write_classes
 
 from benchmark.config.embedders import every_embedder, load_embedder
 from benchmark.errors import BenchError
@@ -14,17 +13,11 @@ from benchmark.pairs import checks
 @pytest.fixture
 def beir(tmp_path):
     """A corpus in BEIR's layout: three items and others far from them, two queries."""
-    folder = tmp_path / "scifact"
-    (folder / "qrels").mkdir(parents=True)
     texts = {"a": "apples and pears", "b": "a bridge over a river", "c": "clouds in the sky"}
-    texts |= {f"x{i}": f"filler {i}" for i in range(120)}
-    rows = [json.dumps({"_id": k, "title": "", "text": v}) for k, v in texts.items()]
-    (folder / "corpus.jsonl").write_text("\n".join(rows))
+    items = texts | {f"x{i}": f"filler {i}" for i in range(120)}
     asked = {"1": "fruit", "2": "rain"}
-    rows = [json.dumps({"_id": k, "text": v}) for k, v in asked.items()]
-    (folder / "queries.jsonl").write_text("\n".join(rows))
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\ta\t1\n2\tc\t1\n")
-    return folder
+    rows = ["1 a 1", "2 c 1"]
+    return write_beir(tmp_path / "scifact", {k: ("", v) for k, v in items.items()}, asked, rows)
 
 
 def vectors(texts):
@@ -58,13 +51,9 @@ def test_a_corpus_with_judgements_by_hand(beir, monkeypatch, tmp_path):
 
 def test_a_corpus_with_classes_by_hand(tmp_path, monkeypatch):
     """Classes lie on two axes: every draw of eight tells them apart but for one wrong label."""
-    folder = tmp_path / "text" / "banking"
-    folder.mkdir(parents=True)
-    for side, n in (("docs", 20), ("queries", 10)):
-        rows = [json.dumps({"id": f"{i}", "text": f"{'ab'[i % 2]} {i}"}) for i in range(n)]
-        (folder / f"{side}.jsonl").write_text("\n".join(rows))
-        labels = [f"{i}\t{'ab'[i % 2] if (side, i) != ('queries', 3) else 'a'}" for i in range(n)]
-        (folder / f"{side}.labels.tsv").write_text("\n".join(["id\tlabel", *labels]))
+    queries = [(f"{i}", f"{'ab'[i % 2]} {i}", "ab"[i % 2] if i != 3 else "a") for i in range(10)]
+    docs = [(f"{i}", f"{'ab'[i % 2]} {i}", "ab"[i % 2]) for i in range(20)]
+    write_classes(tmp_path / "text" / "banking", {"docs": docs, "queries": queries})
 
     def embed(embedder, texts, *, queries, tell):
         out = np.zeros((len(texts), embedder.dim), np.float32)

@@ -1,9 +1,8 @@
 """Corpora: BEIR's layout, classes in place of judgements, damage."""
 
-import json
-
 import numpy as np
 import pytest
+from support.pair_records import write_beir, write_classes
 
 from benchmark.config.embedders import load_embedder
 from benchmark.errors import BenchError
@@ -13,16 +12,10 @@ from benchmark.pairs.corpora import Thinning, corpus_files, load_source, read_co
 @pytest.fixture
 def beir(tmp_path):
     """Four items, one of them empty, two queries, one of them without a relevant item."""
-    folder = tmp_path / "mine"
-    (folder / "qrels").mkdir(parents=True)
-    items = [("a", "Title", "text of a"), ("b", "", "text of b"), ("c", "", " "), ("d", "", "d")]
-    lines = [json.dumps({"_id": i, "title": t, "text": x}) for i, t, x in items]
-    (folder / "corpus.jsonl").write_text("\n".join(lines))
-    queries = [json.dumps({"_id": q, "text": f"query {q}"}) for q in ("1", "2", "3")]
-    (folder / "queries.jsonl").write_text("\n".join(queries))
-    qrels = ["query-id\tcorpus-id\tscore", "1\ta\t2", "1\tb\t0", "2\tc\t1", "1\tnone\t1", "9\ta\t1"]
-    (folder / "qrels" / "test.tsv").write_text("\n".join(qrels))
-    return folder
+    items = {"a": ("Title", "text of a"), "b": ("", "text of b"), "c": ("", " "), "d": ("", "d")}
+    queries = {q: f"query {q}" for q in ("1", "2", "3")}
+    rows = ["1 a 2", "1 b 0", "2 c 1", "1 none 1", "9 a 1"]
+    return write_beir(tmp_path / "mine", items, queries, rows)
 
 
 def test_the_layout_of_beir_is_read_as_it_is(beir):
@@ -52,14 +45,12 @@ def test_damage_is_told_in_one_line(beir):
 
 def test_classes_become_a_question_of_retrieval(tmp_path):
     """Of some classes few items stay, the relevant ones; all of the others are in their way."""
-    folder = tmp_path / "text" / "banking"
-    folder.mkdir(parents=True)
-    for side, each in (("docs", 30), ("queries", 7)):
-        names = [(f"{side}{k}-{i}", f"class{k}") for k in range(10) for i in range(each)]
-        lines = [json.dumps({"id": n, "text": f"{n} words"}) for n, _ in names]
-        (folder / f"{side}.jsonl").write_text("\n".join(lines))
-        labels = ["id\tlabel", *(f"{n}\t{c}" for n, c in names)]
-        (folder / f"{side}.labels.tsv").write_text("\n".join(labels))
+    sides = {
+        side: [(f"{side}{k}-{i}", f"{side}{k}-{i} words", f"class{k}")
+               for k in range(10) for i in range(each)]
+        for side, each in (("docs", 30), ("queries", 7))
+    }  # fmt: skip
+    write_classes(tmp_path / "text" / "banking", sides)
     how = Thinning(judged=0.4, each=3, queries=2, others=20)
     source = load_source("banking77").model_copy(update={"thinning": how})
     corpus = read_corpus(source, tmp_path)

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.pair_records import corpus_of
 from support.upgrades import all_scores, ndcg, planted
 
 from benchmark.config.embedders import load_embedder
 from benchmark.pairs.board import CellPlan
 from benchmark.pairs.cells import CellVectors
-from benchmark.pairs.corpora import Corpus, CorpusSource
 from benchmark.pairs.gone import OTHERS, OWN, PAIRS, cells, gone_table, least_table, measure
 from benchmark.pairs.vectors import Vectors, place_of
 
@@ -19,17 +19,11 @@ def plans(tmp_path, monkeypatch):
     """Two corpora with the vectors of two models in a cache, and one without."""
     monkeypatch.setenv("COMPATBENCH_STORE", str(tmp_path))
     made = planted(n=700, q=60)
-    items = [f"d{k}" for k in range(700)]
-    asked = [f"q{k}" for k in range(60)]
     gains = {f"q{k}": {f"d{row}": 1.0} for k, row in enumerate(made.relevant)}
     old, new = load_embedder("minilm-l3"), load_embedder("minilm-l6")
     out = []
     for number, name in enumerate(("one", "two", "three")):
-        source = CorpusSource(
-            id=name, title=name, modality="text", reader="text", folder=".", terms="none",
-            source="none",
-        )  # fmt: skip
-        corpus = Corpus(source, items, asked, items, asked, gains, f"{number}" * 64)
+        corpus = corpus_of(name, 700, gains, f"{number}")
         out.append(CellPlan(corpus, old, new, tmp_path / name))
         for embedder, sides in (
             (old, (made.old, made.old_queries)), (new, (made.new, made.queries)),

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from benchmark.metrics.similarity import unit
 from benchmark.pairs.mixed import MODEL, ONE, TOPIC, measure, mixed_table
 from benchmark.upgrade.read.demo import demo_arguments
-from benchmark.upgrade.read.gallery import unit
 
 
 @pytest.fixture(scope="module")

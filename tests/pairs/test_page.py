@@ -2,11 +2,10 @@
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from support.sites import rendered
 
-from leaderboard.pages import templates
 from leaderboard.pages.pairs import pairs_page, read_pairs
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -17,19 +16,8 @@ def page():
     damaged = []
     records = read_pairs([RESULTS], damaged.append)
     assert records and not damaged
-    code = SimpleNamespace(version="0", commit=None, dirty=False)
-    newest = SimpleNamespace(schema_version=6, run=SimpleNamespace(finished="", code=code))
-    site = {
-        "n_records": 1,
-        "newest": newest,
-        "kinds": "",
-        "evidence": True,
-        "pairs": True,
-        "pays": False,
-    }
     values = pairs_page(records)
-    text = templates.render("pairs", site=site, root="", folder="assets/figures", **values)
-    return records, values, text
+    return records, values, rendered("pairs", values, pairs=True)
 
 
 def test_every_pair_is_two_clicks_away(page):

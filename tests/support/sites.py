@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from benchmark.records.files import StoredRecord, write_record
+from leaderboard.pages import templates
 from leaderboard.rank.boards import make_boards
 from leaderboard.read.methods import method_info
 from support.records import make_record
@@ -109,3 +110,12 @@ def sample():
         for ratio in (0.1, 0.2)
     ]
     return found
+
+
+def rendered(name, values, **facts):
+    """A page by itself, as a site of one record has it."""
+    site = {
+        "n_records": 1, "newest": make_record(), "kinds": "", "evidence": False, "pairs": False,
+        "pays": False, **facts,
+    }  # fmt: skip
+    return templates.render(name, site=site, root="", folder="assets/figures", **values)

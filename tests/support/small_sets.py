@@ -1,10 +1,16 @@
-"""The papers' datasets as small files of their formats: a dozen classes of a few images."""
+"""Datasets as small files of their formats: a dozen classes of a few images, or texts."""
 
 import csv
+import io
+import json
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+from PIL import Image, ImageDraw
 
 from benchmark.data.cifar100 import FOLDER, RECORD
 from benchmark.data.places365 import CATEGORIES, TRAIN, VAL
@@ -134,3 +140,203 @@ def write_all(folder: Path) -> dict[str, Path]:
     for name, write in SETS.items():
         write(folder / name)
     return {name: folder / name for name in SETS}
+
+
+# --- Grocery Store
+
+HEADER_OF_GROCERY = (
+    "Class Name (str),Class ID (int),Coarse Class Name (str),Coarse Class ID (int),"
+    "Iconic Image Path (str),Product Description Path (str)"
+)
+PRODUCTS = [("Gala", "Apple"), ("Anjou", "Pear"), ("Fuji", "Apple"), ("Lemon", "Lemon"),
+            ("Lime", "Lime"), ("Beet", "Beet")]  # fmt: skip  # fmt: skip
+PHOTOGRAPHS = {"train": 3, "val": 1, "test": 2}
+
+
+def grocery(root):
+    """Six products, of one colour each; brightness is the photograph."""
+    lines = [HEADER_OF_GROCERY]
+    for i, (name, kind) in enumerate(PRODUCTS):
+        lines.append(f"{name},{i},{kind},0,/icons/{name}.jpg,/icons/{name}.txt")
+        (root / "icons").mkdir(parents=True, exist_ok=True)
+        (root / "icons" / f"{name}.txt").write_text(f"About {name}\n  in two lines.")
+    (root / "classes.csv").write_text("\n".join(lines))
+    for part, n in PHOTOGRAPHS.items():
+        rows = []
+        for i, (name, _) in enumerate(PRODUCTS):
+            for k in range(n):
+                path = root / part / f"{name}_{k}.png"
+                path.parent.mkdir(exist_ok=True)
+                level = 10 * list(PHOTOGRAPHS).index(part) + k
+                Image.new("RGB", (40, 30), (40 * i, level, 9)).save(path)
+                rows.append(f"{part}/{path.name}, {i}, 0")
+        (root / f"{part}.txt").write_text("\n".join(rows) + "\n\n")
+    (root / "LICENSE").write_text("MIT")
+    return root
+
+
+# --- faces as MXNet packs them
+
+MAGIC = struct.pack("<I", 0xCED7230A)
+
+
+def packed_face(labels, raw=b"", number=0):
+    flag = 0 if isinstance(labels, int) else len(labels)
+    label = float(labels) if flag == 0 else 0.0
+    more = b"" if flag == 0 else struct.pack(f"<{flag}f", *labels)
+    return struct.pack("<IfQQ", flag, label, number, 0) + more + raw
+
+
+def packed(content):
+    """As MXNet writes it: cut wherever the magic number stands on a multiple of four."""
+    cuts = [at for at in range(0, len(content) - 3, 4) if content[at : at + 4] == MAGIC]
+    ends = [*cuts, len(content)]
+    starts = [0, *(at + 4 for at in cuts)]
+    parts = [content[a:b] for a, b in zip(starts, ends, strict=True)]
+    out = b""
+    for i, part in enumerate(parts):
+        kind = 0 if len(parts) == 1 else 1 if i == 0 else 3 if i == len(parts) - 1 else 2
+        out += MAGIC + struct.pack("<I", kind << 29 | len(part)) + part + bytes(-len(part) % 4)
+    return out
+
+
+def write_records(folder, records):
+    folder.mkdir(parents=True, exist_ok=True)
+    rec, idx = b"", []
+    for key, content in enumerate(records):
+        idx.append(f"{key}\t{len(rec)}")
+        rec += packed(content)
+    (folder / "train.rec").write_bytes(rec)
+    (folder / "train.idx").write_text("\n".join(idx) + "\n")
+
+
+def faces(n_people=11, each=2):
+    """Record 0, images, people: InsightFace's order."""
+    n = n_people * each
+    images = [packed_face([i // each, 0.0], jpeg(20 * (i // each)), i) for i in range(n)]
+    people = [packed_face([1 + each * p, 1 + each * (p + 1)]) for p in range(n_people)]
+    return [packed_face([n + 1, n + 1 + n_people]), *images, *people]
+
+
+def ms1mv3_records(root):
+    """InsightFace's records beside IJB-C."""
+    write_records(root, faces())
+    write_ijbc(root / "IJBC")
+
+
+# --- Omniglot
+
+
+def drawing(*key, mode="1", size=105):
+    rng = np.random.default_rng(zlib.crc32(repr(key).encode()))
+    image = Image.new("1", (size, size), 1)
+    points = [tuple(int(v) for v in p) for p in rng.integers(10, size - 10, (4, 2))]
+    ImageDraw.Draw(image).line(points, fill=0, width=3)
+    out = io.BytesIO()
+    image.convert(mode).save(out, "PNG")
+    return out.getvalue()
+
+
+def members(alphabets=("Greek", "Latin"), characters=3, writers=8):
+    number = 0
+    for alphabet in alphabets:
+        for c in range(1, characters + 1):
+            number += 1
+            for w in range(1, writers + 1):
+                name = f"{alphabet}/character{c:02d}/{number:04d}_{w:02d}.png"
+                yield name, drawing(len(alphabet), c, w)
+
+
+def write_zip(path, entries, prefix=None):
+    prefix = f"{path.stem}/" if prefix is None else prefix
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(prefix, b"") if prefix else None
+        for name, raw in entries:
+            archive.writestr(prefix + name, raw)
+
+
+def omniglot(root):
+    """One archive of two alphabets."""
+    root.mkdir(parents=True, exist_ok=True)
+    write_zip(root / "images_background.zip", members())
+
+
+# --- texts
+
+ASKED = {
+    "train": [("my card is late", "card"), ("where is it, please", "card"), ("pin?", "pin"),
+              ("no pin", "pin"), ("a fee, why", "fee"), ("the fee", "fee")],
+    "test": [("card lost", "card"), ("pin lost", "pin"), ("fees", "fee")],
+}  # fmt: skip  # fmt: skip
+LICENCE = "  1 This software and database is being provided  \n"
+LINES = """\
+00000001 05 n 02 dog 0 domestic_dog 0 001 @ 00000002 n 0000 | a tame animal; keeps watch; "the dog \
+barked"; "walk the dog"
+00000002 05 n 01 animal 0 000 | a living thing; keeps watch; "animals eat" - Anon
+00000003 03 n 03 odd(p) 0 strange 0 queer(a) 0 000 | not usual; "an odd sock"; "how strange"
+"""
+
+
+def write_tables(root):
+    root.mkdir(parents=True, exist_ok=True)
+    for part, rows in ASKED.items():
+        lines = [f'"{text}",{name}' for text, name in rows]
+        (root / f"{part}.csv").write_text("\n".join(["text,category", *lines]) + "\n")
+    return root
+
+
+def write_lines(root):
+    root.mkdir(parents=True, exist_ok=True)
+    for side, part in (("docs", "train"), ("queries", "test")):
+        rows = [*ASKED[part], ("", "pin"), ("of no class", "None")]
+        texts = (json.dumps({"id": f"{side}{i}", "text": t}) for i, (t, _) in enumerate(rows))
+        (root / f"{side}.jsonl").write_text("\n".join(texts))
+        labels = (f"{side}{i}\t{name}" for i, (_, name) in enumerate(rows))
+        (root / f"{side}.labels.tsv").write_text("\n".join(["id\tlabel", *labels]))
+    return root
+
+
+def write_wordnet(root, lines=LINES):
+    root.mkdir(parents=True, exist_ok=True)
+    for part in ("noun", "verb", "adj", "adv"):
+        (root / f"data.{part}").write_text(LICENCE)
+    (root / "data.noun").write_text(LICENCE + lines)
+    return root
+
+
+# --- folders of anybody's images
+
+
+def flat(root, classes="abcdef", n=4):
+    """One folder a class."""
+    for c in classes:
+        for i in range(n):
+            write_noise(root / c / f"{i}.png")
+    return root
+
+
+def parted(root):
+    """Folders of parts, and of classes within them."""
+    for part, classes in (("train", "abcd"), ("gallery", "xyzw"), ("query", "xyz")):
+        for c in classes:
+            for i in range(2):
+                write_noise(root / part / c / "deeper" / f"{i}.jpg")
+    return root
+
+
+def listed(root):
+    """Images in one folder, and a table that says their classes."""
+    names = [f"{c}{i}.png" for c in "abcdef" for i in range(2)]
+    for name in names:
+        write_noise(root / name)
+    (root / "items.csv").write_text("\n".join(["file,class", *(f"{n},{n[0]}" for n in names)]))
+
+
+SOUND = {name: (name, write) for name, write in SETS.items()} | {
+    "grocery": ("grocery", grocery), "ms1mv3-records": ("ms1mv3_ijbc", ms1mv3_records),
+    "omniglot": ("omniglot", omniglot), "banking77": ("banking77", write_tables),
+    "banking77-lines": ("banking77", write_lines), "wordnet": ("wordnet", write_wordnet),
+    "flat": ("folder", flat), "three": ("folder", lambda root: flat(root, "abc")),
+    "parted": ("folder", parted), "listed": ("folder", listed),
+}  # fmt: skip
+"""Name -> the dataset, and what writes a sound folder of it."""

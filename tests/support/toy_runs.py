@@ -5,6 +5,8 @@ import pytest
 from benchmark.api import run
 from benchmark.harness.evaluation import details
 from benchmark.harness.execution import Compute
+from benchmark.harness.requests import make_request
+from benchmark.harness.store import Store
 
 
 def run_toy(methods, root, protocol="open-class", **settings):
@@ -23,6 +25,19 @@ def run_toy(methods, root, protocol="open-class", **settings):
             compute=Compute("cpu"),
         )  # fmt: skip
     return {record.method: record for record in records}
+
+
+def toy(methods, store, out, protocol="open-class", **options):
+    """Records of a run on the toy track, pictures and all."""
+    options = {"compute": Compute("cpu"), **options}
+    return run(methods, protocol, "toy", store=store, out=out, **options)
+
+
+def toy_and_plan(methods, folder, protocol, settings):
+    """Records by method of a run on the toy track, its plan, and the store with its stages."""
+    records = toy(methods, folder / "store", folder / "out", protocol, settings=settings)
+    plan = make_request(methods, protocol, "toy", settings=settings).plan()
+    return {record.method: record for record in records}, plan, Store(folder / "store")
 
 
 ONE_EPOCH = {"recipe.epochs": 1, "recipe.transform_steps": 5}

@@ -29,6 +29,12 @@ def problem(seed):
     return x.astype(np.float32), items
 
 
+def unit_templates(vectors):
+    """Two images added up, of length one."""
+    made = vectors.reshape(120, 2, 8).sum(1)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_each_gallery_and_their_mean(seed) -> None:
     x, items = problem(seed)
@@ -36,8 +42,7 @@ def test_each_gallery_and_their_mean(seed) -> None:
     for name in ("rank_1", "rank_5", "tpir_at_fpir_1e-1"):
         parts = [got.scores[f"{gallery}_{name}"] for gallery in ("g1", "g2")]
         assert got.scores[name] == pytest.approx(sum(parts) / 2)
-    made = x.reshape(120, 2, 8).sum(1)
-    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    made = unit_templates(x)
     first = items.galleries[0]
     mated = items.probes[np.isin(items.probes // 3, first // 3)]
     five = np.argsort(-(made[mated] @ made[first].T))[:, :5]
@@ -52,8 +57,7 @@ def test_each_gallery_and_their_mean(seed) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_verification_is_that_of_all_products(seed) -> None:
     x, items = problem(seed)
-    made = x.reshape(120, 2, 8).sum(1)
-    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    made = unit_templates(x)
     enrolled = np.concatenate(items.galleries)
     scores = made[items.probes] @ made[enrolled].T
     same = items.probes[:, None] // 3 == enrolled // 3
@@ -73,12 +77,8 @@ def test_listed_pairs_with_models_on_both_sides(seed) -> None:
     pairs[:300, 1] = pairs[:300, 0] // 3 * 3 + (pairs[:300, 0] + 1) % 3
     items.pairs = pairs
 
-    def unit(vectors):
-        made = vectors.reshape(120, 2, 8).sum(1)
-        return made / np.linalg.norm(made, axis=1, keepdims=True)
-
     for a, b in ((x, other), (other, x)):
-        scores = (unit(a)[pairs[:, 0]] * unit(b)[pairs[:, 1]]).sum(1)
+        scores = (unit_templates(a)[pairs[:, 0]] * unit_templates(b)[pairs[:, 1]]).sum(1)
         same = pairs[:, 0] // 3 == pairs[:, 1] // 3
         got = Verification().evaluate(a, b, items, {"far": [0.01]})
         threshold = np.sort(scores[~same])[::-1][int(0.01 * (~same).sum())]
@@ -105,8 +105,7 @@ def test_probes_outside_each_gallery_are_refused(seed, fpir) -> None:
     """By plain loops: of the probes whose subject a gallery lacks, at most FPIR find anybody."""
     x, items = problem(seed)
     got = Identification().evaluate(x, x, items, {"fpir": [fpir]})
-    made = x.reshape(120, 2, 8).sum(1)
-    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    made = unit_templates(x)
     for i, enrolled in enumerate(items.galleries, 1):
         best = made[items.probes] @ made[enrolled].T
         outside = ~np.isin(items.probes // 3, enrolled // 3)
@@ -120,8 +119,7 @@ def test_probes_outside_each_gallery_are_refused(seed, fpir) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_scripts_in_common_use_are_tasks_of_their_own(seed) -> None:
     x, items = problem(seed)
-    made = x.reshape(120, 2, 8).sum(1)
-    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    made = unit_templates(x)
     enrolled = np.concatenate(items.galleries)
     scores = made[items.probes] @ made[enrolled].T
     mates = np.searchsorted(enrolled // 3, items.probes // 3)

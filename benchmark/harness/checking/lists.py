@@ -34,29 +34,26 @@ def check_lists(method: MethodDeclaration, has_joint_view: bool, merge: TwoLists
         _check_fused(merge, *both)
 
 
+def untrue(words: str) -> BenchError:
+    """The error for a declared cost that is another."""
+    return BenchError(f"declared cost that is not true: {words}")
+
+
 def _check_declared(
     method: MethodDeclaration, has_joint_view: bool, merge: TwoLists | None
 ) -> None:
     if has_joint_view and not (method.runs_old_model and method.model_runs > 1):
-        raise BenchError(
-            "declared cost that is not true: a joint view needs queries by both models: declare "
-            "runs_old_model and two model_runs"
+        raise untrue(
+            "a joint view needs queries by both models: declare runs_old_model and two model_runs"
         )
     if method.runs_old_model and not method.own_model and not has_joint_view:
-        raise BenchError(
-            "declared cost that is not true: runs_old_model, and no joint view takes its queries"
-        )
+        raise untrue("runs_old_model, and no joint view takes its queries")
     kept = 2 if merge is not None and merge.searches else 1
     if method.indexes != kept:
-        raise BenchError(
-            f"declared cost that is not true: {kept} of indexes kept, declared are {method.indexes}"
-        )
+        raise untrue(f"{kept} of indexes kept, declared are {method.indexes}")
     embedded = 0 if merge is None else merge.new_embeddings
     if method.new_embeddings != embedded:
-        raise BenchError(
-            f"declared cost that is not true: {embedded} new embeddings a query, declared are "
-            f"{method.new_embeddings}"
-        )
+        raise untrue(f"{embedded} new embeddings a query, declared are {method.new_embeddings}")
 
 
 def _check_block(merge: TwoLists, first: Scores, second: Scores) -> None:

@@ -16,7 +16,7 @@ from benchmark.contract.conversion import PARTS
 from benchmark.data.base import Images
 from benchmark.errors import BenchError
 from benchmark.harness.artifacts import HEAD, Stored
-from benchmark.harness.checking.lists import check_lists
+from benchmark.harness.checking.lists import check_lists, untrue
 from benchmark.harness.checking.replay import applied
 from benchmark.harness.cost import multiply_adds
 from benchmark.harness.evaluation.cases import load_merge
@@ -229,13 +229,10 @@ def check_cost(given: Given) -> None:
     within = _share_within(old, new) > 0.5
     # Beside the independent model the old one may run for a joint view of queries.
     if given.method.runs_old_model and given.method.own_model and not within:
-        raise BenchError(
-            "declared cost that is not true: runs_old_model, and the old model is no part of the "
-            "new one"
-        )
+        raise untrue("runs_old_model, and the old model is no part of the new one")
     if within and not given.method.runs_old_model and made >= planned + before / 2:
-        raise BenchError(
-            f"declared cost that is not true: the new model takes {made:,} multiply-adds an image, "
+        raise untrue(
+            f"the new model takes {made:,} multiply-adds an image, "
             f"the track's own {planned:,}, as the old model runs inside: declare runs_old_model"
         )
 
@@ -258,8 +255,8 @@ def _check_hidden_numbers(given: Given) -> None:
         counted = sum(p.numel() for p in part.parameters())
         held = sum(t.numel() for t in part.state_dict().values()) + _numbers(part.arguments)
         if held > 2 * counted + _FEW:
-            raise BenchError(
-                f"declared cost that is not true: {name} has {counted:,} parameters and holds "
+            raise untrue(
+                f"{name} has {counted:,} parameters and holds "
                 f"{held:,} numbers; what is learned must be parameters, not buffers or arguments"
             )
 
@@ -270,8 +267,8 @@ def _check_uncounted_products(given: Given) -> None:
         inputs = [None if a is None else torch.from_numpy(a[:1]) for a in given.inputs(name)]
         counted, n = multiply_adds(part, *inputs)[0], sum(p.numel() for p in part.parameters())
         if counted == 0 and n > _ELEMENTWISE * given.new.shape[1]:
-            raise BenchError(
-                f"declared cost that is not true: {name} has {n:,} parameters and no product of "
+            raise untrue(
+                f"{name} has {n:,} parameters and no product of "
                 "them is counted: multiply by torch.nn.functional.linear or @"
             )
 

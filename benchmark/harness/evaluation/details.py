@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from benchmark.data.base import Evaluation
 from benchmark.harness.artifacts import load_stored
 from benchmark.harness.evaluation.cases import Case
-from benchmark.harness.evaluation.neighbours import NearestItems, scaled
+from benchmark.harness.evaluation.neighbours import NearestItems
 from benchmark.harness.evaluation.partial_backfill import LastUpdate
 from benchmark.harness.work import EvaluationWork
 from benchmark.metrics.backfill_orders import by_score
+from benchmark.metrics.similarity import unit
 from benchmark.metrics.statistics import kendall_tau
 from benchmark.records.details import Details, Ordering, Picture, QueryResults, main_cases
 from benchmark.records.details_writer import pack
@@ -80,9 +81,9 @@ def draw(
     used = np.unique(np.concatenate([items.query, items.gallery]))
     # Sums would depend on the number of threads in their last bits, and the picture with them.
     with threadpool_limits(1):
-        shown = _neighbours(scaled(old[used], distance), items.labels[used])
+        shown = _neighbours(unit(old[used], distance), items.labels[used])
         rows, label = _rows(items, used, shown)
-        points = scaled(np.concatenate([case.gallery[rows], case.query[rows]]), distance)
+        points = unit(np.concatenate([case.gallery[rows], case.query[rows]]), distance)
         if len(rows) < 4 or not points.std(axis=0).any():
             return None
         perplexity = min(_PERPLEXITY, (len(points) - 1) / 3)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.base import Evaluation
 from benchmark.harness.evaluation.cases import Case
+from benchmark.metrics.similarity import unit
 from benchmark.records.details import Nearest, kept_rows
 
 _QUERIES = 128  # of which pages choose a dozen: fixed, broken and typical ones
@@ -40,7 +41,7 @@ class NearestItems:
 
     def _scores(self, query: Vectors, gallery: Vectors) -> Vectors:
         vectors = query[self.queries], gallery[self.items.gallery]
-        return _scores(*(scaled(each, self.distance) for each in vectors))
+        return _scores(*(unit(each, self.distance) for each in vectors))
 
     def found(self) -> Nearest | None:
         """Neighbours gathered; ``None`` without queries, or if there is nothing to find."""
@@ -51,14 +52,6 @@ class NearestItems:
         labels = self.items.labels
         right = labels[nearest] == labels[self.queries][:, None]
         return Nearest(tuple(kept), self.queries, nearest, right)
-
-
-def scaled(vectors: Vectors, distance: str) -> Vectors:
-    """Vectors ``[n, d]`` as they are compared: with ``cosine`` only directions count."""
-    if distance != "cosine":
-        return vectors
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(length > 0, length, 1), np.float32)
 
 
 def _scores(query: Vectors, gallery: Vectors) -> Vectors:

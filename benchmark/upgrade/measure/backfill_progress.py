@@ -14,11 +14,12 @@ from benchmark.metrics.backfill_curves import moments
 from benchmark.metrics.backfill_orders import by_score, random
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import mean, measured
+from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.fit.maps import FittedMap
 from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import Study
-from benchmark.upgrade.read.gallery import GalleryBlock, unit
+from benchmark.upgrade.read.gallery import GalleryBlock
 from benchmark.upgrade.read.request import MERGED, PLAIN, SCALED
 from benchmark.upgrade.search.lists import ResultList
 

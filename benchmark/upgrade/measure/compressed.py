@@ -12,9 +12,10 @@ import numpy as np
 from benchmark.contract.fusion import RescoredList
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean, measured
+from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Values
 from benchmark.upgrade.measure.study import Study
-from benchmark.upgrade.read.gallery import GalleryBlock, unit
+from benchmark.upgrade.read.gallery import GalleryBlock
 from benchmark.upgrade.read.request import KEEP, REEMBED
 from benchmark.upgrade.search.lists import ResultList
 from benchmark.upgrade.search.strategies import Strategy, StrategyPlan

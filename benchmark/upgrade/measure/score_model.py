@@ -21,11 +21,12 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
+from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged
 from benchmark.training.closed_form import ridge
-from benchmark.upgrade.read.gallery import Taking, places_of, unit
+from benchmark.upgrade.read.gallery import Taking, places_of
 
 KINDS = 2
 """Items that are relevant to no query, and those that are to some."""

@@ -14,6 +14,7 @@ from benchmark.contract.arrays import apply
 from benchmark.contract.interpolation import SHARES, Between, best_share, turn
 from benchmark.metrics.catalog import describe
 from benchmark.metrics.kept_share import Scored, measured
+from benchmark.metrics.similarity import unit
 from benchmark.models.parts import Affine
 from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.fit import maps as map_fits
@@ -28,7 +29,7 @@ from benchmark.upgrade.measure.evaluation import (
 from benchmark.upgrade.measure.list_estimate import PartlyEmbedded
 from benchmark.upgrade.measure.query_groups import query_groups
 from benchmark.upgrade.measure.unseen import Unseen, Window
-from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass, unit
+from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Interim, Tell

@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
+from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.upgrade.formats.joining import IN_MEMORY, Rearranged
 from benchmark.upgrade.formats.rows import BLOCK, Rows, require_directions
@@ -118,14 +119,6 @@ def places_of(wanted: Ints, rows: Ints) -> tuple[Ints, Mask]:
     """Places of wanted numbers among some ascending rows, and which of them are there, ``[n]``."""
     at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
     return at, rows[at] == wanted
-
-
-def unit(vectors: Floats, distance: str) -> Floats:
-    """Directions of vectors where a cosine compares; else they stay as they are."""
-    if distance != "cosine":
-        return vectors
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 def about_mean(vectors: Floats) -> Floats:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.formats.joining import join
 from benchmark.upgrade.formats.rows import BLOCK, Rows, gather
-from benchmark.upgrade.read.gallery import unit
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.mixture import Mixture, mixture
 

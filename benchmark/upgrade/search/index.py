@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from benchmark.errors import BenchError, unknown
 from benchmark.metrics.intervals import mean_spread
+from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import n_threads
-from benchmark.upgrade.read.gallery import unit
 
 Kind = Literal["hnsw", "ivf"]
 _SAMPLE = 64

@@ -8,13 +8,13 @@ import textwrap
 import numpy as np
 import pytest
 from support.objects import changed
+from support.toy_runs import toy
 
 from benchmark import BenchError, load, run
 from benchmark.config import entry_points, registry
 from benchmark.config.entry_points import METHODS
 from benchmark.config.generations import GenerationSpec
 from benchmark.config.protocols import Protocol
-from benchmark.harness.execution import Compute
 from benchmark.records.files import read_record
 from benchmark.report import render
 from benchmark.report.plots.records import plot
@@ -63,11 +63,9 @@ def registered(tmp_path_factory):
 def done(registered, tmp_path_factory):
     """Folder and records of one run."""
     folder = tmp_path_factory.mktemp("run")
-    found = run(
-        ["bct", "shift"], "backfill", "toy", store=folder / "store", out=folder / "runs",
-        settings={"protocol.orders": ["random", "priority", "entropy", "entropy:old", "true-l2"]},
-        compute=Compute("cpu"),
-    )  # fmt: skip
+    orders = {"protocol.orders": ["random", "priority", "entropy", "entropy:old", "true-l2"]}
+    store, out = folder / "store", folder / "runs"
+    found = toy(["bct", "shift"], store, out, "backfill", settings=orders)
     return folder, {r.method: r for r in found}
 
 

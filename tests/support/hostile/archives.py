@@ -133,7 +133,7 @@ def tarred(files: Mapping[str, bytes], more: tuple[tarfile.TarInfo, ...] = ()) -
 
 
 def member(name: str, kind: bytes, link: str = "") -> tarfile.TarInfo:
-    """What a tar archive says of a member without content."""
+    """Header of a tar archive for a member without content."""
     info = tarfile.TarInfo(name)
     info.type, info.linkname, info.devmajor, info.devminor = kind, link, 1, 5
     return info
