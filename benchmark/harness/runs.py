@@ -1,7 +1,8 @@
 """Carry requests out: take records that are there, compute and write the others."""
 
+import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -129,7 +130,9 @@ def _write_record(
         None if stage is None else (store.path(stage.name) / DETAILS).read_bytes()
         for stage in (result.evaluation, result.bound)
     )
-    with store.lock(f"record-{digest(str(real(path)))[:24]}"):
+    # A finished run answers from a store that nobody may write, too, where there is no lock.
+    name = f"record-{digest(str(real(path)))[:24]}"
+    with store.lock(name) if os.access(store.root, os.W_OK) else nullcontext():
         there = None if anew else _whole(path)
         if there is None or _says(there) != _says(record):
             write_slim(path, record, base, packed, of_base or b"")

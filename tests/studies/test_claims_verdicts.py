@@ -365,9 +365,16 @@ def test_chance_by_hand() -> None:
 
 
 def test_claims_of_the_committed_records_that_room_decides() -> None:
-    """Old/old of 0.2 to 0.8 % leaves no room for 2 points; 30 classes have a chance of 3.3 %."""
+    """Old/old of 0.2 to 0.8 % leaves no room for 2 points; 30 classes have a chance of 3.3 %.
+
+    On photographs of products the new model has room where the old one is 1.3 points above chance:
+    the rule decides, against ``bct-1``.
+    """
     claims = read_claims()
     some = {name: claims.claims[name] for name in ("bct-1", "mixbct-4")}
+    claims = claims.model_copy(update={"claims": some})
     records = read_records(Path(__file__).parents[2] / "results")
-    found = answers(claims.model_copy(update={"claims": some}), records)
+    found = answers(claims, [each for each in records if "grocery" not in each.track])
     assert {each.name: each.status for each in found} == {"bct-1": "holds", "mixbct-4": "holds"}
+    found = answers(claims, [each for each in records if each.track == "grocery"])
+    assert next(each for each in found if each.name == "bct-1").status == "fails"
