@@ -94,7 +94,8 @@ def _receive(wanted: Download, part: Path, progress: Callable[[int], None]) -> N
         if getattr(error, "code", None) == _RANGE_LEFT:
             part.unlink(missing_ok=True)
         reason = str(getattr(error, "reason", "") or error) or type(error).__name__
-        raise BenchError(f"{wanted.url}: {' '.join(reason.split()):.200}{_kept(part)}") from error
+        kept = "" if wanted.packed_anew else _kept(part)
+        raise BenchError(f"{wanted.url}: {' '.join(reason.split()):.200}{kept}") from error
     if part.stat().st_size < wanted.n_bytes and not wanted.packed_anew:
         raise BenchError(f"{wanted.url}: the connection ended early{_kept(part)}")
 
@@ -123,5 +124,5 @@ def _digest(path: Path, wanted: Download) -> str:
             if n_bytes > _MORE * wanted.n_bytes:
                 return f"a zip of {n_bytes} bytes"
             return contents_hash((name, archive.read(name)) for name in members)
-    except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
         return f"no whole zip ({' '.join(str(error).split()):.100})"

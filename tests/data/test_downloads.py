@@ -195,8 +195,10 @@ def test_an_archive_that_is_packed_anew_is_known_by_its_files(wanted, server, tm
         "more": packed(tmp_path, files | {"of/c": b""}, 9),
         "large": packed(tmp_path, files | {"of/c": b"0" * 9000}, 9),
         "cut": server.content[:-30],
+        "encrypted": server.content.replace(b"PK\1\2\x14\3\x14\0\0\0", b"PK\1\2\x14\3\x14\0\1\0"),
     }
     for name, server.content in others.items():
         with pytest.raises(BenchError, match="expected about 3500 bytes of SHA-256"):
             fetch(wanted, tmp_path / name)
         assert not list((tmp_path / name).iterdir())
+    assert others["encrypted"] != others["other"] and b"\x14\0\1\0" in others["encrypted"]
