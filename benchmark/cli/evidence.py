@@ -19,6 +19,7 @@ from benchmark.config.places import require_apart
 from benchmark.errors import unknown
 
 if TYPE_CHECKING:
+    from benchmark.records.record import Record
     from benchmark.report import TextTable
 
 app = typer.Typer()
@@ -45,7 +46,6 @@ def claims(
     as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Say what records make of the papers' claims: agree, disagree, cannot tell."""
-    from benchmark.records.files import study_records
     from benchmark.studies.claims import answers, read_claims, tables
 
     every = read_claims(file)
@@ -58,8 +58,7 @@ def claims(
         if not wanted or {name, name.rpartition("-")[0]} & {*wanted}
     }  # fmt: skip
     records = [one.record for one in selected(runs, "", "", "", "")]
-    records += [each.record for each in study_records(runs or [], "claims", print_skipped)]
-    found = answers(every.model_copy(update={"claims": chosen}), records)
+    found = answers(every.model_copy(update={"claims": chosen}), _with_study(runs, records))
     if as_json:
         table = tables.lines_table(found)
         echo_json([dict(zip(table.columns, row, strict=True)) for row in table.values])
@@ -95,12 +94,16 @@ def transfer(
 ) -> None:  # fmt: skip
     """Say whether the order of methods on one track is that on another, or in a paper."""
     from benchmark.records.published import read_published
-    from benchmark.studies.transfer import compare_all, read_rules, tables
+    from benchmark.studies.transfer import compare_all, networks, read_rules, tables
 
     asked = read_rules(rules)
     stored = selected(runs, "", protocols, tracks, "")
-    found = compare_all([one.record for one in stored], read_published(), asked)
+    records = [one.record for one in stored]
+    found = compare_all(records, read_published(), asked)
     shown = tables.tables(found, asked)
+    if carried := networks.carried(found, asked):
+        words = [*networks.changed_words(carried), *_differing(runs, records)]
+        shown.insert(0, networks.carried_table(carried, words))
     if out is not None:
         _require_apart(shown, out, [*(one.path for one in stored), *([rules] if rules else [])])
         from benchmark.studies.transfer.plot import plot_transfer
@@ -170,6 +173,21 @@ def factors(
         from benchmark.studies.factors.plot import plot_factors
 
         _write(shown, out, partial(plot_factors, asked, found, out))
+
+
+def _differing(runs: list[Path] | None, records: list[Record]) -> list[str]:
+    """The claims that small networks and frozen, pretrained ones decide otherwise, in words."""
+    from benchmark.studies.claims import answers, read_claims, tables
+
+    return [*tables.differing_words(answers(read_claims(), _with_study(runs, records)))]
+
+
+def _with_study(runs: list[Path] | None, records: list[Record]) -> list[Record]:
+    """Records, and those that were computed for claims alone."""
+    from benchmark.records.files import study_records
+
+    study = study_records(runs or [], "claims", print_skipped)
+    return [*records, *(each.record for each in study)]
 
 
 def _require_apart(shown: list[TextTable], out: Path, read: list[Path]) -> None:

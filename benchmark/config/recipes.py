@@ -135,6 +135,12 @@ class ModelSpec(Model):
         return bool(_TRANSFORMER.match(self.backbone))
 
     @property
+    def is_small(self) -> bool:
+        """Tell a small network of our own, trained from random numbers, by its name."""
+        own = OWN_BACKBONE.fullmatch(self.backbone)
+        return own is not None and own[1] is not None and self.weights is None
+
+    @property
     def embedder(self) -> str:
         """The embedder that is a backbone of texts; empty where images are embedded."""
         return self.backbone.removeprefix(OF_TEXTS) if self.backbone.startswith(OF_TEXTS) else ""

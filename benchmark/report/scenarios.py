@@ -22,6 +22,10 @@ SHORT_KINDS = {
     "own": "your pictures", "": "other pictures",
 }  # fmt: skip
 """Kind of a track -> the fewest words."""
+NETWORKS = {
+    "small": "small networks", "frozen": "frozen, pretrained networks", "": "other networks",
+}  # fmt: skip
+"""Kind of a track's models -> words."""
 _SMOKE_TEST = "rendered"
 """Kind whose order of methods is not that of photographs, as ``results/studies`` says."""
 CLASSES = {
@@ -63,6 +67,15 @@ def scenario(record: Record) -> Scenario:
     title = f"{happens[:1].upper()}{happens[1:]}, on {subject}{also}{changes}"
     ids = f"{record.protocol} · {record.track}"
     return Scenario(title, ids, happens, subject, kind, classes, _group(record))
+
+
+def networks_of(track: str) -> str:
+    """The kind of a track's models, a key of :data:`NETWORKS`; empty where it is not known here."""
+    made = notes.installed(load_track, track)
+    models = [made.models[name] for name in ("old", "new")] if made else []
+    if models and all(model.frozen for model in models):
+        return "frozen"
+    return "small" if models and all(model.is_small for model in models) else ""
 
 
 def _happens(record: Record) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.report.scenarios import KINDS
+from benchmark.report.scenarios import KINDS, NETWORKS, networks_of
 from benchmark.report.text_table import TextCell, simple_table
 from benchmark.studies.claims import Answer, Claims
 from benchmark.studies.claims import tables as claim_tables
@@ -18,7 +18,7 @@ from leaderboard.read.methods import CitedPaper, MethodInfo, cited
 
 _FEW = 2  # claims of a list on the first page
 _LOOKS: Mapping[Status, str] = {
-    "holds": "yes", "holds elsewhere": "yes", "open": "few", "fails": "no",
+    "holds": "yes", "holds elsewhere": "yes", "differs": "few", "open": "few", "fails": "no",
     "fails elsewhere": "no",
 }  # fmt: skip
 
@@ -56,7 +56,9 @@ class ToldClaims:
     def counted(self) -> str:
         """``2 fail on photographs``."""
         verb, _, where = self.heading.partition(" ")
-        verbs = {"Holds": ("holds", "hold"), "Fails": ("fails", "fail")}
+        verbs = {
+            "Holds": ("holds", "hold"), "Differs": ("differs", "differ"), "Fails": ("fails", "fail")
+        }  # fmt: skip
         one, many = verbs.get(verb, ("is open", "are open"))
         return f"{self.n} {one if self.n == 1 else many} {where}".strip()
 
@@ -155,7 +157,7 @@ def _told(answer: Answer) -> ToldClaim:
 
 
 def _lists(found: Sequence[Answer]) -> list[ToldClaims]:
-    """Claims that hold on photographs, on other pictures alone, that are open; then that fail."""
+    """Claims that hold on photographs or on other data, that differ, are open; then that fail."""
     return [
         ToldClaims(
             heading, anchor(status), tuple(map(_told, claim_tables.of_status(found, status)))
@@ -183,8 +185,9 @@ def _claim(answer: Answer) -> dict[str, Any]:
             if line is not None:
                 difference = claim_tables.difference(line)
                 shown = [TextCell(claim_tables.comparison(answer, line)), difference]
-            lines.append([TextCell(KINDS[kind]), track, TextCell(verdict, look=look), *shown])
-    heads = ("pictures", "track", "the records", "by the comparison", "difference")
+            about = (KINDS[kind], NETWORKS[networks_of(track)], track)
+            lines.append([*about, TextCell(verdict, look=look), *shown])
+    heads = ("data", "networks", "track", "the records", "by the comparison", "difference")
     unanswered = [part.unanswered for part in answer.claim.parts if part.unanswered]
     return {
         "told": _told(answer), "source": answer.claim.source, "caveat": answer.claim.caveat,

@@ -23,7 +23,7 @@ from benchmark.studies.claims import tables as claim_tables
 from benchmark.studies.claims.verdicts import LEAST_SEEDS
 from benchmark.studies.lengths import tables as length_tables
 from benchmark.studies.lengths.shares import Lengths, compare_lengths
-from benchmark.studies.transfer import TransferRules, compare_all, read_rules
+from benchmark.studies.transfer import TransferRules, compare_all, networks, read_rules
 from benchmark.studies.transfer import tables as transfer_tables
 from benchmark.studies.transfer.agreement import Agreement, agree, paper_tables
 from leaderboard.names import file_name
@@ -59,11 +59,15 @@ def evidence_page(
     found = answers(claims, [*records, *(each.record for each in asked_for)])
     told, rules = tell(found, claims), read_rules()
     compared = compare_all(records, published, rules)
+    carried = networks.carried(compared, rules)
     lengths = _lengths(stored, study_records(roots, "lengths", damaged.append), damaged.append)
     return {
         "told": told,
         "words": {answer.name: claim_tables.list_words(answer) for answer in found},
         "claims_pages": claims_pages(found, told),
+        "decided": [*claim_tables.decided_words(found)],
+        "changed": [*networks.changed_words(carried), *claim_tables.differing_words(found)],
+        "networks": networks.carried_table(carried) if carried else None,
         "transfer": transfer_tables.tables(compared, rules),
         "lengths": length_tables.tables(lengths),
         "length_figures": (kept := _figures("lengths", lengths)),

@@ -69,6 +69,20 @@ def test_failures_are_shown_and_rendered_boards_link(make, site) -> None:
     assert linked and all("glyphs" in name for name in linked)
 
 
+def test_what_changed_with_frozen_networks_is_told(make, site) -> None:
+    records = board(make, "cifar100-small", "cifar100", 3, **SCORES)
+    page = (site(records) / "evidence.html").read_text()
+    assert 'id="networks"' not in page and "With small networks" in page
+    page = (
+        site(records + board(make, "grocery", "grocery", 3, **TURNED)) / "evidence.html"
+    ).read_text()
+    (section,) = re.findall(r'<section id="networks">.*?</section>', page, re.S)
+    assert "1 do not, none are open (tau-b -1.00 to -1.00)" in section
+    assert "mixbct rises most, by 4.0 places of 5" in section and "bt2 falls most" in section
+    assert "5 of 5 (100\u00a0%) exceed old/old with small networks" in section
+    assert "With frozen, pretrained networks" in page and 'href="#networks"' in page
+
+
 def test_each_paper_has_a_page_of_its_claims(make, site) -> None:
     """Of bct-2: l2 is far above bct and old/old, so that penalised distances are compatible."""
     out = site(board(make, "cifar100-small", "cifar100", 3, "extended-class", **SCORES))

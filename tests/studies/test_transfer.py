@@ -18,6 +18,7 @@ from benchmark.studies.transfer import (
     MethodOrder,
     TransferRules,
     measured_orders,
+    networks,
     published_orders,
     read_rules,
     transfers,
@@ -296,6 +297,50 @@ def test_tables_and_plots(tmp_path) -> None:
     paths = plot_transfer(found, RULES, tmp_path, ["png"])
     assert [path.name for path in paths] == ["transfer-map.png", "transfer-gaps.png"]
     assert all(path.read_bytes()[:4] == b"\x89PNG" for path in paths)
+
+
+def test_small_networks_beside_frozen_ones() -> None:
+    """Places by hand: over two tracks of small networks b, c, a and d; with frozen ones d, c, b, a.
+
+    On the first a to d have the places 1, 3, 2, 4 from below, on the second 2, 4, 3, 1: together
+    1.5, 3.5, 2.5, 2.5. Frozen ones have 1, 2, 3, 4.
+    """
+    rules = RULES.model_copy(update={"methods": 4})
+    small = [
+        order("a", [0.1, 0.3, 0.2, 0.4], lower=0.25, networks="small"),
+        order("b", [0.2, 0.4, 0.3, 0.1], lower=0.35, networks="small"),
+    ]
+    frozen = order("c", [0.1, 0.2, 0.3, 0.4], lower=0.05, networks="frozen")
+    other = order("d", [0.4, 0.3, 0.2, 0.1])
+    (found,) = networks.carried(transfers([*small, frozen, other], [], rules), rules)
+    assert found.tracks == {"small": ("a", "b"), "frozen": ("c",)}
+    assert found.moves == {"m0": -0.5, "m1": -1.5, "m2": 0.5, "m3": 1.5}
+    assert found.compatible == {"small": (3, 8), "frozen": (4, 4)}
+    expected = stats.kendalltau([1.5, 3.5, 2.5, 2.5], [1, 2, 3, 4]).statistic
+    assert found.tau.value == pytest.approx(expected)
+    told = " ".join(networks.changed_words([found]))
+    assert "m3 rises most, by 1.5 places of 4 on average, and m1 falls most, by 1.5." in told
+    assert "3 of 8 (38 %) exceed old/old with small networks, and 4 of 4 (100 %)" in told
+    assert list(networks.changed_words([])) == []
+
+
+def test_an_order_of_small_networks_carries_over_by_the_rules() -> None:
+    def verdict(means, **more):
+        small = order("a", MEANS, 0.001, networks="small")
+        frozen = order("b", means, 0.001, networks="frozen", **more)
+        (found,) = networks.carried(transfers([small, frozen], [], RULES), RULES)
+        words, *_ = networks.changed_words([found])
+        assert found.verdict in networks.carried_table([found]).values[0]
+        return found.verdict, words.partition("kind of classes, ")[2]
+
+    told = "1 carry over to those of frozen, pretrained networks, none do not, none are open"
+    assert verdict(MEANS) == ("transfers", f"{told} (tau-b 1.00 to 1.00).")
+    told = "none carry over to those of frozen, pretrained networks, 1 do not, none are open"
+    assert verdict(MEANS[::-1]) == ("does not transfer", f"{told} (tau-b -1.00 to -1.00).")
+    seen = order("b", MEANS, networks="frozen", classes="seen")
+    one_seed = order("c", MEANS, n=1, networks="frozen")
+    small = order("a", MEANS, networks="small")
+    assert networks.carried(transfers([small, seen, one_seed], [], RULES), RULES) == []
 
 
 def test_the_plots_load_no_table_library() -> None:

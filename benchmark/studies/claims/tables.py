@@ -1,4 +1,4 @@
-"""Tables of claims: verdicts by kind of images, every comparison, counts, lists, an overview."""
+"""Tables of claims: verdicts by kind of networks, every comparison, counts, lists, an overview."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from benchmark.report import numbers
 from benchmark.report.renderers.markdown import escape
+from benchmark.report.scenarios import NETWORKS
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from benchmark.studies.claims import Answer, Line
 from benchmark.studies.claims.language import (
@@ -24,14 +25,18 @@ from benchmark.studies.claims.verdicts import KINDS, LEAST_SEEDS, Status
 
 STATUSES: Mapping[Status, str] = {
     "holds": "Holds on photographs",
-    "holds elsewhere": "Holds on drawings or rendered characters only",
+    "holds elsewhere": "Holds on other data only",
+    "differs": "Differs between kinds of networks",
     "open": "Open",
     "fails": "Fails on photographs",
-    "fails elsewhere": "Fails on drawings or rendered characters only",
+    "fails elsewhere": "Fails on other data only",
 }
 """Status of an answer -> heading of its list; in the order of the overview."""
-_HOLD: tuple[Status, ...] = ("holds", "holds elsewhere")
+_HOLD: tuple[Status, ...] = ("holds", "holds elsewhere", "differs")
 _FAIL: tuple[Status, ...] = ("fails", "fails elsewhere")
+_DECIDED = {"hold": _HOLD[:2], "fail": _FAIL}
+ENOUGH = 2 / 3
+"""Share of the claims with records that should be decided."""
 RULE = (
     "A difference is taken within a seed; its interval is Student's t over the seeds, 95 %. "
     "A claim agrees where the whole interval keeps its rule, disagrees where none of it does; "
@@ -51,24 +56,27 @@ _VALUES = (
 
 
 def verdict_tables(answers: Sequence[Answer], claims: Claims) -> list[TextTable]:
-    """A table for each paper: sentence, and verdict for each kind of images."""
-    tables = []
+    """A table for each paper: sentence, and verdict for each kind of networks."""
+    tables, shown = [], _shown(answers)
     for paper, title in claims.papers.items():
         own = [a for a in answers if _paper(a) == paper]
         if own:
             lines = [
-                [TextCell(a.name), TextCell(sentence(a)), *(_kind(a, kind) for kind in KINDS)]
+                [TextCell(a.name), TextCell(sentence(a)), *(_networks(a, n) for n in shown)]
                 for a in own
             ]
-            heads = ["claim", "what the paper says", *KINDS]
+            heads = ["claim", "what the paper says", *map(NETWORKS.__getitem__, shown)]
             tables.append(simple_table(title, f"claims-{paper}", heads, (), lines))
     return [*tables[:-1], replace(tables[-1], notes=_NOTES)] if tables else []
 
 
 def short_table(answers: Sequence[Answer]) -> TextTable:
     """Verdicts alone, for a terminal."""
-    lines = [[TextCell(a.name), *(_kind(a, kind) for kind in KINDS)] for a in answers]
-    return simple_table("Claims", "claims", ["claim", *KINDS], (), lines, notes=_NOTES)
+    shown = _shown(answers)
+    lines = [[TextCell(a.name), *(_networks(a, n) for n in shown)] for a in answers]
+    heads = ["claim", *map(NETWORKS.__getitem__, shown)]
+    notes = (*decided_words(answers), *differing_words(answers), *_NOTES)
+    return simple_table("Claims", "claims", heads, (), lines, notes=notes)
 
 
 def counts_table(answers: Sequence[Answer], claims: Claims) -> TextTable:
@@ -82,7 +90,46 @@ def counts_table(answers: Sequence[Answer], claims: Claims) -> TextTable:
     every = [a.status for a in answers]
     rows.append(["all", *(str(every.count(status)) for status in STATUSES)])
     heads = [STATUSES[status].lower() for status in STATUSES]
-    return simple_table("", "claims-counts", ["paper"], heads, rows)
+    notes = (*decided_words(answers), *differing_words(answers))
+    return simple_table("", "claims-counts", ["paper"], heads, rows, notes=notes)
+
+
+def decided_words(answers: Sequence[Answer]) -> Iterator[str]:
+    """Counts of decided claims among those that have records, by the kind of networks."""
+    for networks in _shown(answers):
+        own = [each for a in answers if (each := a.behind(networks)).has_records]
+        counts = {verb: sum(a.status in of for a in own) for verb, of in _DECIDED.items()}
+        decided = sum(counts.values())
+        enough = "at least" if decided >= ENOUGH * len(own) else "fewer than"
+        told = ", ".join(f"{n} {verb}{'s' * (n == 1)}" for verb, n in counts.items())
+        yield (
+            f"With {NETWORKS[networks]} {decided} of {len(own)} claims that have records are "
+            f"decided, {enough} two thirds: {told}, {len(own) - decided} open."
+        )
+
+
+def differing_words(answers: Sequence[Answer]) -> Iterator[str]:
+    """Claims that two kinds of networks decide otherwise, of all that both decide; else nothing."""
+    both = [a for a in answers if sum(a.behind(n).status != "open" for n in NETWORKS) > 1]
+    other = of_status(both, "differs")
+    names = ", ".join(f"{a.name} ({_apart(a)})" for a in other)
+    if both:
+        yield (
+            f"Of {len(both)} claims that more than one kind of networks decides "
+            f"{len(other) or 'none'} {'is' if len(other) < 2 else 'are'} decided otherwise"
+            f"{': ' if names else ''}{names}."
+        )
+
+
+def _apart(answer: Answer) -> str:
+    """``holds with small networks, fails with frozen, pretrained networks``."""
+    told = [(answer.behind(n).status.partition(" ")[0], NETWORKS[n]) for n in NETWORKS]
+    return ", ".join(f"{verdict} with {words}" for verdict, words in told if verdict != "open")
+
+
+def _shown(answers: Sequence[Answer]) -> list[str]:
+    """Kinds of networks with lines of any claim."""
+    return [n for n in NETWORKS if any(a.behind(n).lines for a in answers)]
 
 
 def lines_table(answers: Sequence[Answer]) -> TextTable:
@@ -106,12 +153,13 @@ def claim_lists(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def overview(answers: Sequence[Answer], claims: Claims, page: str = "claims.md") -> Iterator[str]:
-    """Three short lists in Markdown and what fails, with links to the papers' parts of a page."""
+    """Counts, short lists in Markdown and what fails, with links to the papers' parts of a page."""
 
     def link(words: str, paper: str) -> str:
         anchor = re.sub(r"[^\w\- ]", "", claims.papers[paper].lower()).replace(" ", "-")
         return f"[{words}]({page}#{anchor})"
 
+    yield " ".join(decided_words(answers)) + "\n"
     for status in _HOLD:
         own = of_status(answers, status)
         yield f"**{STATUSES[status]}** ({len(own)})\n"
@@ -136,10 +184,16 @@ def _paper(answer: Answer) -> str:
 
 
 def list_words(answer: Answer) -> str:
-    """A claim in a list: what the paper says, and the kinds of images that tell."""
-    told = [(answer.on_kind(kind), kind) for kind in KINDS]
-    words = ", ".join(f"{verdict} on {kind}" for verdict, kind in told if verdict != "cannot tell")
+    """A claim in a list: what the paper says, and the networks and kinds of data that tell."""
+    words = "; ".join(
+        f"{NETWORKS[n]}: {told}" for n in NETWORKS if (told := _told(answer.behind(n)))
+    )
     return f"{sentence(answer)} ({words})" if words else sentence(answer)
+
+
+def _told(answer: Answer) -> str:
+    told = [(answer.on_kind(kind), kind) for kind in KINDS]
+    return ", ".join(f"{verdict} on {kind}" for verdict, kind in told if verdict != "cannot tell")
 
 
 def sentence(answer: Answer) -> str:
@@ -158,18 +212,23 @@ def difference(line: Line) -> TextCell:
     return TextCell(numbers.number(found.value, line.unit, signed=True), around)
 
 
-def _kind(answer: Answer, kind: str) -> TextCell:
-    """The verdict on a kind of images, and each track's weakest comparison."""
-    tracks = answer.tracks(kind)
-    if not tracks:
-        return TextCell("no record")
-    words = []
+def _networks(answer: Answer, networks: str) -> TextCell:
+    """The verdicts on each kind of data with some networks."""
+    own = answer.behind(networks)
+    return TextCell(
+        "; ".join(_kind(own, kind) for kind in KINDS if own.tracks(kind)) or "no record"
+    )
+
+
+def _kind(answer: Answer, kind: str) -> str:
+    """The verdict on a kind of data, and each track's weakest comparison."""
+    tracks, words = answer.tracks(kind), []
     for track in tracks:
         lines = [answer.weakest(i, track) for i in range(len(answer.claim.parts))]
         shown = " and ".join(_briefly(line) for line in lines)
         told = f" {answer.on_track(track)}" if len(tracks) > 1 else ""
         words.append(f"{track}{told} {shown}")
-    return TextCell(f"{answer.on_kind(kind)} ({'; '.join(words)})")
+    return f"{kind}: {answer.on_kind(kind)} ({'; '.join(words)})"
 
 
 def _briefly(line: Line | None) -> str:

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
+from benchmark.report.scenarios import NETWORKS, networks_of
 from benchmark.report.scores import mean_score
 from benchmark.studies.claims.language import UNITS, Claim, ClaimPart, Claims, values_of
 from benchmark.studies.claims.values import ClaimPlace, MissingValueError, Values, needed
 
 ClaimVerdict = Literal["agrees", "disagrees", "cannot tell"]
-Status = Literal["holds", "holds elsewhere", "open", "fails", "fails elsewhere"]
-"""On photographs, elsewhere only (on drawings or rendered characters), or not told anywhere."""
+Status = Literal["holds", "holds elsewhere", "differs", "open", "fails", "fails elsewhere"]
+"""On photographs, elsewhere only, otherwise by the kind of networks, or not told anywhere."""
 LEAST_SEEDS = 3
-KINDS = ("photographs", "drawings", "rendered")
-"""Kinds of images, in the order of tables."""
+KINDS = ("photographs", "texts", "drawings", "rendered")
+"""Kinds of data, in the order of tables."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,17 @@ class Answer:
     name: str
     claim: Claim
     lines: tuple[Line, ...]
-    kinds: Mapping[str, str]  # track -> kind of images
+    kinds: Mapping[str, str]  # track -> kind of data
+
+    def behind(self, networks: str) -> Answer:
+        """The verdicts of tracks with one kind of networks, a key of ``NETWORKS``."""
+        own = [line for line in self.lines if networks_of(line.place.track) == networks]
+        return replace(self, lines=tuple(own))
+
+    @property
+    def has_records(self) -> bool:
+        """Some comparison has a value."""
+        return any(line.differences for line in self.lines)
 
     def of_part(self, part: int, track: str) -> ClaimVerdict | None:
         """On a track: all lines must agree; None without any line.
@@ -80,8 +91,11 @@ class Answer:
 
     def on_kind(self, kind: str) -> ClaimVerdict:
         """Some track of the kind tells, and those that tell say the same."""
-        told = {self.on_track(track) for track in self.tracks(kind)} - {"cannot tell"}
+        told = self._told(kind)
         return told.pop() if len(told) == 1 else "cannot tell"
+
+    def _told(self, kind: str) -> set[ClaimVerdict]:
+        return {self.on_track(track) for track in self.tracks(kind)} - {"cannot tell"}
 
     def tracks(self, kind: str | None = None) -> list[str]:
         """Tracks with lines, photographs first."""
@@ -91,10 +105,19 @@ class Answer:
 
     @property
     def status(self) -> Status:
-        """Photographs decide; without a verdict there all other kinds that tell have to agree."""
-        photographs = self.on_kind("photographs")
-        if photographs != "cannot tell":
-            return "holds" if photographs == "agrees" else "fails"
+        """Each kind of networks decides apart; where they decide otherwise, neither is taken."""
+        found = {self.behind(networks)._decided for networks in NETWORKS} - {"open"}
+        if len({status.partition(" ")[0] for status in found}) > 1:
+            return "differs"
+        return min(found, default="open", key=len)  # on photographs before elsewhere
+
+    @property
+    def _decided(self) -> Status:
+        """Photographs decide; where none of them tells all other kinds that tell have to agree."""
+        photographs = self._told("photographs")
+        if photographs:
+            by_verdict: Mapping[ClaimVerdict, Status] = {"agrees": "holds", "disagrees": "fails"}
+            return by_verdict[photographs.pop()] if len(photographs) == 1 else "open"
         told = {self.on_kind(kind) for kind in KINDS} - {"cannot tell"}
         if not told:
             return "open"

@@ -95,7 +95,8 @@ def _transfer(left: MethodOrder, right: MethodOrder, rules: TransferRules) -> Tr
     plain, weighted = (_tau(a, b, rules.draws, rng, weighted=w) for w in (False, True))
     ends = [statistics.ceiling(each, rules.draws, rng) for each in (a, b)]
     known = [end for end in ends if end is not None]
-    verdict, reason = _verdict(left, right, len(methods), plain, rules)
+    fewest = min((o.n_seeds for o in (left, right) if not o.published), default=0)
+    verdict, reason = verdict_of(plain, len(methods), fewest, rules)
     return Transfer(
         left, right, methods, plain, weighted, min(known) if len(known) == 2 else None,
         _compatible(left, right, methods),
@@ -109,17 +110,13 @@ def _tau(a: Floats, b: Floats, n: int, rng: np.random.Generator, *, weighted: bo
     value = float(statistics.taus(x[None], y[None], weighted=weighted)[0])
     if not np.isfinite(value):
         return Estimate(None)
-    draws = statistics.tau_draws(a, b, n, rng, weighted=weighted)
-    if not len(draws):
-        return Estimate(value)
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return Estimate(value, float(low), float(high))
+    return statistics.around(value, statistics.tau_draws([a], [b], n, rng, weighted=weighted))
 
 
-def _verdict(
-    left: MethodOrder, right: MethodOrder, n: int, tau: Estimate, rules: TransferRules
+def verdict_of(
+    tau: Estimate, n: int, fewest: int, rules: TransferRules
 ) -> tuple[TransferVerdict, str]:
-    fewest = min((o.n_seeds for o in (left, right) if not o.published), default=0)
+    """The verdict by the rules on orders of ``n`` methods, and why it is open."""
     if n < rules.methods:
         return "open", f"{n} methods"
     if fewest < rules.seeds:

@@ -14,6 +14,7 @@ from benchmark.records.record import Record
 from benchmark.report import select
 from benchmark.report.comparable import comparable
 from benchmark.report.notes import track_kind
+from benchmark.report.scenarios import classes_of, networks_of
 from benchmark.studies.transfer.rules import TransferRules, ValueKind
 
 Floats = NDArray[np.float64]
@@ -37,6 +38,8 @@ class MethodOrder:
     lower: Floats | None = None  # old/old by seed; None where unknown, and for areas
     published: bool = False
     seeds: tuple[int, ...] = field(default=(0,))
+    classes: str = ""  # seen in training, unseen or both
+    networks: str = ""  # a key of ``NETWORKS``
 
     @property
     def kind(self) -> str:
@@ -102,6 +105,7 @@ def _measured(
     return MethodOrder(
         first.protocol, first.track, track_kind(first.track) or "photographs", value,
         metric, scores, np.array([lower[s] for s in seeds]) if known else None, seeds=seeds,
+        classes=classes_of(first), networks=networks_of(first.track),
     )  # fmt: skip
 
 

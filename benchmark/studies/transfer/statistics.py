@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmark.metrics.estimate import Estimate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -89,14 +92,36 @@ def drawn_scores(
     return mean + (drawn - mean) * math.sqrt(k / (k - 1)) if widened and k > 1 else drawn
 
 
+def mean_places(boards: Sequence[Floats]) -> Floats:
+    """Places of methods, mean over boards of ``[n, methods]``: higher is better, 0 the middle."""
+    places: Floats = np.mean([_signs(b).sum(axis=2, dtype=np.int32) / 2 for b in boards], axis=0)
+    return places
+
+
 def tau_draws(
-    left: Floats, right: Floats, n: int, rng: np.random.Generator, *, weighted: bool
-) -> Floats:
-    """Tau with seeds of each side and methods of both drawn again; without what has none."""
-    methods = rng.integers(0, len(left), (n, len(left)))
-    x, y = (np.take_along_axis(drawn_scores(s, n, rng), methods, 1) for s in (left, right))
-    found = taus(x, y, weighted=weighted)
+    left: Sequence[Floats], right: Sequence[Floats], n: int, rng: np.random.Generator, *,
+    weighted: bool = False,
+) -> Floats:  # fmt: skip
+    """Tau with seeds of each board and methods of all drawn again; without what has none.
+
+    Several boards of a side order methods by their mean place.
+    """
+    methods = rng.integers(0, len(left[0]), (n, len(left[0])))
+    sides = []
+    for boards in (left, right):
+        drawn = [drawn_scores(board, n, rng) for board in boards]
+        every = drawn[0] if len(drawn) == 1 else mean_places(drawn)
+        sides.append(np.take_along_axis(every, methods, 1))
+    found = taus(*sides, weighted=weighted)
     return found[np.isfinite(found)]
+
+
+def around(value: float, draws: Floats) -> Estimate:
+    """A value with the middle 95 % of its draws; without an interval where there are none."""
+    if not len(draws):
+        return Estimate(value)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return Estimate(value, float(low), float(high))
 
 
 def ceiling(scores: Floats, n: int, rng: np.random.Generator) -> float | None:

@@ -8,6 +8,7 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
 from benchmark.report.text_table import TextCell, TextTable, simple_table
 from benchmark.studies.transfer.compare import GapShare, Regret, Transfer, gap_shares, least_gap
+from benchmark.studies.transfer.orders import MethodOrder
 from benchmark.studies.transfer.rules import TransferRules
 
 
@@ -41,13 +42,18 @@ def tau_table(found: Sequence[Transfer], rules: TransferRules, title: str, slug:
 
 
 def _line(t: Transfer) -> list[TextCell]:
-    metric = numbers.metric(t.left.metric).label
-    score = metric if t.left.value == "cross-test" else f"{metric}, {t.left.value}"
+    score = score_words(t.left)
     words = [t.left.protocol, f"{t.left.place} and {t.right.place}", score, verdict(t)]
     same = "" if t.compatible is None else "{} of {} ({:.1f})".format(*t.compatible)
     ceiling = numbers.DASH if t.ceiling is None else f"{t.ceiling:.2f}"
     cells = [str(len(t.methods)), tau(t.tau), tau(t.weighted), ceiling, same or numbers.DASH]
     return [TextCell(text) for text in [*words, *cells]]
+
+
+def score_words(order: MethodOrder) -> str:
+    """By what methods are ordered, in words."""
+    metric = numbers.metric(order.metric).label
+    return metric if order.value == "cross-test" else f"{metric}, {order.value}"
 
 
 def tau(value: Estimate) -> str:
@@ -141,8 +147,7 @@ def regret_table(
 
 
 def _regret_line(t: Transfer, regret: Regret) -> list[TextCell]:
-    metric = numbers.metric(t.left.metric).label
-    score = metric if t.left.value == "cross-test" else f"{metric}, {t.left.value}"
+    score = score_words(t.left)
     words = [t.left.protocol, f"{regret.source} to {regret.target}", score, regret.winner]
     values = [numbers.number(v) for v in (regret.chosen, regret.random, regret.baseline)]
     return [TextCell(text) for text in [*words, *values]]
