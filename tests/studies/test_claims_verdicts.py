@@ -331,18 +331,18 @@ FAR = {
 }
 
 
-@pytest.mark.parametrize(("own", "old"), [(0.004, 0.002), (0.5, 0.3), (0.02, 0.015)])
+@pytest.mark.parametrize(("own", "old"), [(0.004, 0.002), (0.5, 0.3), (0.02, 0.015), (0.5, 0.015)])
 def test_a_metric_without_room_decides_nothing(said, own, old) -> None:
     """Nothing can lie 2 points below an old model of 0.2 %: CMC@1 alone tells then."""
     found = said(with_rates("independent", 1e-4, 0.04, own, old=old), FAR)
     by_metric = {line.place.metric: line for line in found.lines}
     rate = by_metric["tar_at_far_1e-4"]
     assert by_metric["cmc_at_1"].verdict == "agrees" == found.on_track("glyphs")
-    if own > 0.02:
+    if old > 0.02:
         assert (rate.verdict, rate.decides) == ("agrees", True)
     else:
         assert (rate.verdict, rate.decides, rate.estimate.ends) == ("cannot tell", False, None)
-        assert rate.reason == f"no room, {100 * (own - 1e-4):.1f} points above chance"
+        assert rate.reason == f"no room, {100 * (old - 1e-4):.1f} points above chance"
         assert len(rate.differences) == 3, "shown all the same"
 
 
@@ -352,7 +352,7 @@ def test_without_room_in_any_metric_nothing_is_told(said) -> None:
     assert found.on_track("glyphs") == "cannot tell" and found.status == "open"
 
 
-@pytest.mark.parametrize(("by", "decides"), [(0.1, True), (0.4, True), (0.9, False)])
+@pytest.mark.parametrize(("by", "decides"), [(0.1, True), (0.3, True), (0.9, False)])
 def test_room_must_be_more_than_a_rule_names(said, by, decides) -> None:
     records = with_rates("independent", 1e-4, 0.04, 0.4, old=0.3)
     for rule in (
@@ -389,16 +389,16 @@ def test_chance_by_hand() -> None:
 
 
 def test_claims_of_the_committed_records_that_room_decides() -> None:
-    """Old/old of 0.2 to 0.8 % leaves no room for 2 points; 30 classes have a chance of 3.3 %.
+    """Old/old of 0.2 to 1.3 % leaves no room for 2 points; 30 classes have a chance of 3.3 %.
 
-    On photographs of products the new model has room where the old one is 1.3 points above chance:
-    the rule decides, against ``bct-1``.
+    On photographs of products the new model has room, but ``bct-1`` is about less than old/old.
     """
     claims = read_claims()
     some = {name: claims.claims[name] for name in ("bct-1", "mixbct-4")}
     claims = claims.model_copy(update={"claims": some})
     records = read_records(Path(__file__).parents[2] / "results")
-    found = answers(claims, [each for each in records if "grocery" not in each.track])
+    found = answers(claims, records)
     assert {each.name: each.status for each in found} == {"bct-1": "holds", "mixbct-4": "holds"}
-    found = answers(claims, [each for each in records if each.track == "grocery"])
-    assert next(each for each in found if each.name == "bct-1").status == "fails"
+    rates = [line for line in found[0].lines if line.place.metric == "tar_at_far_1e-4"]
+    by_track = {line.place.track: line.reason for line in rates if line.part == 0}
+    assert by_track["grocery"] == "no room, 1.3 points above chance"

@@ -42,7 +42,8 @@ RULE = (
     "A claim agrees where the whole interval keeps its rule, disagrees where none of it does; "
     f"below {LEAST_SEEDS} seeds nothing can be told. A metric of which the better model's own "
     f"score is within {100 * LEAST_ROOM:g} points of chance, or within what a rule names, has no "
-    "room on a track and decides nothing there."
+    "room on a track and decides nothing there, nor does one of which the old model's own score is "
+    "nearer to chance than a rule puts another below it."
 )
 _NOTES = (
     RULE,

@@ -76,11 +76,15 @@ class Values:
         operation = _OPERATIONS[name]
         return _combined([self.of(part, place) for part in parts], operation)
 
-    def room(self, value: ClaimValue, place: ClaimPlace) -> float | None:
-        """Room of the metrics that a value is of, where it is looked at; None where unknown."""
+    def room(self, value: ClaimValue, place: ClaimPlace, *, below: bool = False) -> float | None:
+        """Room of the metrics that a value is of, where it is looked at; None where unknown.
+
+        ``below`` the value only, where it is of the old model.
+        """
         key = (value.protocol or place.protocol, value.track or place.track, "independent")
         alone = self._records.get((*key, _changes({})), [])
-        found = [room(alone, metric) for metric in metrics_of(value, place.metric)]
+        old = below and bool(alone) and value.case == select.lower_case(alone)
+        found = [room(alone, metric, old=old) for metric in metrics_of(value, place.metric)]
         return min((each for each in found if each is not None), default=None)
 
     def difference(self, left: Any, right: Any, place: ClaimPlace) -> BySeed:
@@ -187,20 +191,20 @@ def chance_of(record: Record, metric: str) -> float | None:
     return chance(metric, record.counts.get(select.self_case([record]), {}))
 
 
-def room(records: Sequence[Record], metric: str) -> float | None:
-    """The distance from chance to the better bound, mean over ``independent``'s records.
+def room(records: Sequence[Record], metric: str, *, old: bool = False) -> float | None:
+    """The distance from chance to the better bound, or to the ``old`` model's, of ``independent``.
 
-    None where a smaller value is better, or no record has the metric.
+    The mean over its records; None where a smaller value is better, or no record has the metric.
     """
     if metric == select.AVG:
-        parts = [room(records, each) for each in AVERAGED]
+        parts = [room(records, each, old=old) for each in AVERAGED]
         known = [part for part in parts if part is not None]
         return math.fsum(known) / len(known) if len(known) == len(parts) else None
     if describe(metric).higher_is_better is not True:
         return None
     found = []
     for record in records:
-        cases = (select.lower_case([record]), select.self_case([record]))
+        cases = [select.lower_case([record]), *([] if old else [select.self_case([record])])]
         ends = [score for case in cases if (score := select.score(record, case, metric))]
         if ends:
             found.append(max(ends) - (chance_of(record, metric) or 0.0))

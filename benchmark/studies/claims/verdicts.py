@@ -17,7 +17,7 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
 from benchmark.report.scenarios import NETWORKS, networks_of
 from benchmark.report.scores import mean_score
-from benchmark.studies.claims.language import UNITS, Claim, ClaimPart, Claims, values_of
+from benchmark.studies.claims.language import UNITS, Claim, ClaimPart, Claims, ClaimValue, values_of
 from benchmark.studies.claims.values import ClaimPlace, MissingValueError, Values, needed
 
 ClaimVerdict = Literal["agrees", "disagrees", "cannot tell"]
@@ -192,7 +192,7 @@ def _line(
         return Line(number, place, step, "cannot tell", {}, none, str(missing), unit)
     n = len(differences)
     found = mean_score([*differences.values()])
-    without = _without_room(part, place, values)
+    without = _without_room(part, pair[0], place, values)
     few = "one seed" if n == 1 else f"{n} seeds" if n < LEAST_SEEDS else ""
     if without or few:
         open_: ClaimVerdict = "cannot tell"
@@ -202,13 +202,16 @@ def _line(
     return Line(number, place, step, rule, differences, found, unit=unit)
 
 
-def _without_room(part: ClaimPart, place: ClaimPlace, values: Values) -> str:
+def _without_room(part: ClaimPart, left: Any, place: ClaimPlace, values: Values) -> str:
     """That a metric's room on a track is none that the rule could be kept or broken in, in words.
 
-    One that no track could meet tells nothing of a method.
+    One that no track could meet tells nothing of a method: no score lies ``by`` so much below an
+    old model that is not so far above chance itself.
     """
     least = needed(part)
     found = [values.room(value, place) for value in part.values()]
+    if part.by and isinstance(left, ClaimValue):
+        found.append(values.room(left, place, below=True))
     known = [each for each in found if each is not None]
     if least is None or not known or min(known) > least:
         return ""
