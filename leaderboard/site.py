@@ -218,7 +218,9 @@ class _SitePages:
         """The pages of evidence, if any; what other pages tell of it, and what is damaged."""
         if not self.evidence:
             return self.told, []
-        self._drawn("evidence", page := evidence_page(self.stored, self.published, self.roots))
+        page = evidence_page(self.stored, self.published, self.roots)
+        unpaid = [board for board in self.boards if board.unchanged and board.unpaid]
+        self._drawn("evidence", page | {"unpaid": unpaid})
         for address, values in page["claims_pages"].items():
             name = values["paper"].id
             numbers = f"published/{file_name(name)}.html" if name in self.published.papers else ""

@@ -7,7 +7,7 @@ from benchmark.records.record import Record
 from benchmark.report import numbers, select
 from benchmark.report.effects import criterion, effects, keeps
 from benchmark.report.notes import diverged
-from benchmark.report.outcome import raw_is_best, raw_scores
+from benchmark.report.outcome import raw_words
 from benchmark.report.scenarios import CLASSES, scenario
 from benchmark.report.scores import group
 
@@ -32,12 +32,8 @@ def found(records: Sequence[Record]) -> Iterator[str]:
         about = scenario(members[0])
         where = f" on {CLASSES[about.classes]}" if about.classes else ""
         by = f"{name} {numbers.metric(metric).label}{where}"
-        if (scores := raw_scores(members, metric)) and raw_is_best(members, metric):
-            raw, trained = (f"{100 * score:.1f}" for score in scores)
-            yield (
-                f"{by}, training does not pay: the new model alone has {trained}, the raw features "
-                f"of its backbone {raw}."
-            )
+        if words := raw_words(members, metric):
+            yield f"{by}, training does not pay: {words}."
             continue
         of = criterion(members, metric)
         known = {

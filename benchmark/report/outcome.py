@@ -9,6 +9,7 @@ from benchmark.report import numbers, select
 
 RAW = "raw-features"
 """The control of boards with frozen backbones."""
+_QUESTION = ("cmc_at_1", "map")
 
 
 def warnings(records: Sequence[Record], metrics: Sequence[str]) -> Iterator[str]:
@@ -71,6 +72,26 @@ def raw_is_best(records: Sequence[Record], metric: str) -> bool:
         return False
     raw, trained = scores
     return raw >= trained if _higher_is_better(metric) else raw <= trained
+
+
+def raw_words(records: Sequence[Record], metric: str) -> str:
+    """That the raw features are no worse, with both scores; empty where training beats them."""
+    scores = raw_scores(records, metric)
+    if scores is None or not raw_is_best(records, metric):
+        return ""
+    raw, trained = (numbers.number(score, numbers.metric(metric).unit) for score in scores)
+    return f"the new model alone has {trained}, the raw features of its backbone {raw}"
+
+
+def unpaid(records: Sequence[Record]) -> str:
+    """Why training does not pay on the question of a board; empty where it beats raw features.
+
+    By CMC@1 and mAP, or the first metric where a board has neither: by one of them is enough.
+    """
+    known = select.metrics(records)
+    own = [m for m in _QUESTION if m in known] or known[:1]
+    told = {m: raw_words(records, m) for m in own}
+    return "; ".join(f"by {numbers.metric(m).label} {words}" for m, words in told.items() if words)
 
 
 def old_is_best(records: Sequence[Record], metric: str) -> bool:

@@ -146,7 +146,8 @@ def scenarios(
         "several": [line for line in lines if line["board"].enough],
         "single": [line for line in lines if not line["board"].enough],
         "families": families,
-        "changed": [board for board in boards if board.slug not in shown],
+        "unpaid": [board for board in boards if board.unchanged and board.unpaid],
+        "changed": [b for b in boards if b.slug not in shown and not (b.unchanged and b.unpaid)],
     }
 
 

@@ -63,7 +63,7 @@ def method_page(
         "sentences": sentences(info, current),
         "heat": _heat(info, [b for b in current if not b.of_setting]),
         "settings": _heat(info, _touched([b for b in current if b.of_setting], info.method)),
-        "standings": [(b, _standings(info.method, b)) for b in plain],
+        "standings": [(b, _standings(info.method, b)) for b in plain if not b.unpaid],
         "sensitivity": sensitivity(info.method, boards),
         "parameters": simple_table("Parameters", "", _PARAMETERS, (), parameters),
         "variants": [(v, known[v].difference if v in known else "") for v in variants],

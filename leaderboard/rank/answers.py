@@ -97,6 +97,8 @@ def candidates(board: RankedBoard) -> list[str]:
 
     None that hurts new/new, and none that is no better than doing without.
     """
+    if board.unpaid:
+        return []
     found = board.standing.effects
     fit = [
         m for m, e in found.items()
@@ -188,6 +190,9 @@ def worst_words(board: RankedBoard, effect: Effect) -> str:
 
 def board_answer(board: RankedBoard) -> dict[str, Any]:
     """The first lines of a board: the best that does not hurt, and what else must be known."""
+    if board.unpaid:
+        why = f"Training does not pay here: {board.unpaid}. No method has a rank."
+        return {"method": None, "lines": [why], "sure": True}
     fit, direct = candidates(board), direct_words(board)
     lines = []
     if not fit:

@@ -98,10 +98,20 @@ class RankedBoard:
         """Case of the newest model by itself."""
         return select.self_case(self.records)
 
+    @cached_property
+    def unpaid(self) -> str:
+        """Why training does not pay here, so that nothing is ranked; empty where it does."""
+        return outcome.unpaid((self.whole or self).records)
+
+    @property
+    def unchanged(self) -> bool:
+        """The newest version of a track with nothing changed."""
+        return self.latest and not self.first.changed
+
     @property
     def current(self) -> bool:
-        """The newest version of an unchanged track: others are not compared."""
-        return self.latest and not self.first.changed
+        """A board that is compared with others: unchanged, and training pays there."""
+        return self.unchanged and not self.unpaid
 
     @property
     def comparable(self) -> bool:
@@ -173,7 +183,8 @@ class RankedBoard:
     @cached_property
     def by_metric(self) -> Mapping[str, Standing]:
         """The standing of the methods by each metric."""
-        ranked = {m for m, about in self.info.items() if about.ranked and m not in self.unranked}
+        may = {m for m, about in self.info.items() if about.ranked and m not in self.unranked}
+        ranked = set() if self.unpaid else may
         return {metric: standing(self.records, metric, ranked) for metric in self.metrics}
 
     @property
@@ -271,7 +282,7 @@ class RankedBoard:
 def compared(boards: Sequence[RankedBoard]) -> list[RankedBoard]:
     """The boards that pages compare: current ones; of nothing but changed tracks, the newest."""
     current = [board for board in boards if board.current]
-    return current or [board for board in boards if board.latest]
+    return current or [board for board in boards if board.latest and not board.unpaid]
 
 
 def make_boards(

@@ -29,6 +29,37 @@ def test_where_nobody_beats_the_old_model_nothing_is_recommended(tmp_path):
     assert "the upper bound lies below the lower one" in page
 
 
+def test_where_training_does_not_beat_raw_features_is_no_board(tmp_path):
+    """Beaten by mAP alone, ``grocery`` has a page that says why, and stands in no comparison."""
+
+    def board(track, raw):
+        own = {"independent": 0.8, "raw-features": raw, "bct": 0.8, "l2": 0.8}
+        return [
+            make_record(
+                m, {"cmc_at_1": 0.6 + s / 100, "map": 0.6},
+                {"cmc_at_1": 0.7 if m == "raw-features" else 0.8, "map": value}, seed=s,
+                track=track, dataset={"name": track, "fingerprint": "f"},
+            )
+            for m, value in own.items() for s in range(3)
+        ]  # fmt: skip
+
+    site = tmp_path / "site"
+    _, boards = overview([*board("grocery", 0.81), *board("cifar100-strong", 0.79)], tmp_path)
+    assert [each["slug"] for each in boards] == ["open-class-cifar100-strong"]
+    why = "by mAP the new model alone has 80.0, the raw features of its backbone 81.0"
+    listed = (site / "boards.html").read_text()
+    (section,) = re.findall(r'<h2 id="unpaid">.*?</section>', listed, re.S)
+    assert "open-class-grocery.html" in section and f": {why}." in section
+    assert listed.count("open-class-grocery.html") == 1
+    page = (site / "boards" / "open-class-grocery.html").read_text()
+    assert f"Training does not pay here: {why}. No method has a rank." in page
+    assert "boards/open-class-grocery.html" not in (site / "methods" / "bct.html").read_text()
+    rows = json.loads((site / "boards" / "open-class-grocery.json").read_text())
+    assert {row["rank"] for row in rows if row["method"] == "bct"} == {None}
+    alone, none = overview(board("grocery", 0.81), tmp_path / "alone")
+    assert none == [] and "The commonest upgrade" not in alone
+
+
 def test_what_is_below_the_old_model_is_not_recommended(tmp_path):
     text, (board,) = overview(
         [make_record("bct", 0.6, 0.9), make_record("fct", 0.45, 0.9)], tmp_path
