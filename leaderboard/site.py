@@ -45,7 +45,7 @@ from leaderboard.pages.factors import factors_page
 from leaderboard.pages.method import method_page
 from leaderboard.pages.pairs import pairs_page, read_pairs, read_probed
 from leaderboard.pages.record import QueriesLookedAt, record_page
-from leaderboard.rank.boards import RankedBoard, make_boards, number_rows
+from leaderboard.rank.boards import RankedBoard, make_boards, number_rows, unpaid
 from leaderboard.rank.heatmap import heatmap
 from leaderboard.read.methods import MethodInfo, board_bibtex, link_papers, method_info
 from leaderboard.read.processes import MANY, working
@@ -219,8 +219,7 @@ class _SitePages:
         if not self.evidence:
             return self.told, []
         page = evidence_page(self.stored, self.published, self.roots)
-        unpaid = [board for board in self.boards if board.unchanged and board.unpaid]
-        self._drawn("evidence", page | {"unpaid": unpaid})
+        self._drawn("evidence", page | {"unpaid": unpaid(self.boards)})
         for address, values in page["claims_pages"].items():
             name = values["paper"].id
             numbers = f"published/{file_name(name)}.html" if name in self.published.papers else ""

@@ -84,7 +84,7 @@ def raw_words(records: Sequence[Record], metric: str) -> str:
 
 
 def unpaid(records: Sequence[Record]) -> str:
-    """Why training does not pay on the question of a board; empty where it beats raw features.
+    """That training does not pay on a board's question; empty where it beats raw features.
 
     By CMC@1 and mAP, or the first metric where a board has neither: by one of them is enough.
     """

@@ -23,7 +23,7 @@ from leaderboard.pages.claims import Told
 from leaderboard.pages.pairs import real_models
 from leaderboard.pages.tables import SettingsFamily, method_cell, paper_cells
 from leaderboard.rank import answers
-from leaderboard.rank.boards import RankedBoard, compared
+from leaderboard.rank.boards import RankedBoard, compared, unpaid
 from leaderboard.rank.heatmap import heatmap, side_by_side
 from leaderboard.read.methods import MethodInfo
 
@@ -132,7 +132,8 @@ def scenarios(
     """
     current = [board for board in compared(boards) if not board.of_setting]
     of_families = [board for family in families for board in family.boards.values()]
-    shown = {board.slug for board in (*current, *of_families)}
+    apart = unpaid(boards)
+    shown = {board.slug for board in (*current, *of_families, *apart)}
     lines = [_card(board) for board in current]
     tabs = Counter(kind for line in lines for kind in line["kinds"])
     tabs.update(family.kind for family in families)
@@ -146,8 +147,8 @@ def scenarios(
         "several": [line for line in lines if line["board"].enough],
         "single": [line for line in lines if not line["board"].enough],
         "families": families,
-        "unpaid": [board for board in boards if board.unchanged and board.unpaid],
-        "changed": [b for b in boards if b.slug not in shown and not (b.unchanged and b.unpaid)],
+        "unpaid": apart,
+        "changed": [board for board in boards if board.slug not in shown],
     }
 
 

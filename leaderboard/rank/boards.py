@@ -100,7 +100,7 @@ class RankedBoard:
 
     @cached_property
     def unpaid(self) -> str:
-        """Why training does not pay here, so that nothing is ranked; empty where it does."""
+        """That training does not pay here, so that nothing is ranked; empty where it does."""
         return outcome.unpaid((self.whole or self).records)
 
     @property
@@ -283,6 +283,11 @@ def compared(boards: Sequence[RankedBoard]) -> list[RankedBoard]:
     """The boards that pages compare: current ones; of nothing but changed tracks, the newest."""
     current = [board for board in boards if board.current]
     return current or [board for board in boards if board.latest and not board.unpaid]
+
+
+def unpaid(boards: Sequence[RankedBoard]) -> list[RankedBoard]:
+    """Those that are not compared, as training does not pay there."""
+    return [board for board in boards if board.unchanged and board.unpaid]
 
 
 def make_boards(
