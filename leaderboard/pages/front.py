@@ -27,7 +27,7 @@ from leaderboard.rank.boards import RankedBoard, compared, unpaid
 from leaderboard.rank.heatmap import heatmap, side_by_side
 from leaderboard.read.methods import MethodInfo
 
-_QUESTIONS = (
+QUESTIONS = (
     ("Faces, 1:1", "ijbc-1v1"),
     ("A chain of five updates", "sequential-six"),
     ("Half of the gallery is backfilled", "backfill"),
@@ -80,7 +80,7 @@ def _questions(boards: Sequence[RankedBoard], *, real: bool) -> list[tuple[str, 
         ("My vendor retires a model", "#which", "vendor"),
         ("I train my own and cannot touch the index", "#which", "own"),
     ]
-    for words, protocol in _QUESTIONS:
+    for words, protocol in QUESTIONS:
         of = [board for board in boards if board.first.protocol == protocol]
         found += [(_asked(words, board), f"boards/{board.slug}.html", "") for board in of[:1]]
     found.append(("This method or that one, and how sure", "compare.html", ""))
