@@ -84,7 +84,7 @@ def test_texts_find_pictures_by_a_frozen_pair(tmp_path, monkeypatch):
     reason="weights of EfficientNet-Lite are not here",
 )
 def test_product_texts_find_small_photographs(tmp_path):
-    few = {"data.image_size": 32, "recipe.epochs": 10, "old.texts": "", "fct.width": 32}
+    few = {"data.image_size": 32, "recipe.epochs": 10, "fct.width": 32}
     records = run(
         ["bct", "fct"], "modality", "grocery-short", store=tmp_path / "s", out=tmp_path / "o",
         data_root=ROOT / "protocols" / "grocery-small", compute=Compute("cpu"), settings=few,
