@@ -81,6 +81,11 @@ class Grocery(HeldOutDatasetReader):
     # decides which items are enrolled, in which gallery, and which classes are held out
     seed: Seed = 0
 
+    def _options(self, root: Path) -> dict[str, Any]:
+        """Options as they determine the dataset; a later one renames no work at its default."""
+        options = super()._options(root)
+        return options if self.exchanged else {k: options[k] for k in options if k != "exchanged"}
+
     def files(self, root: Path) -> list[Path]:
         """The archive; or the table, the lists, every photograph and every description."""
         if (root / ARCHIVE).is_file():

@@ -73,6 +73,8 @@ def test_queries_and_gallery_change_places(tuning, tmp_path):
     assert np.array_equal(items.gallery, turned.query)
     assert np.array_equal(made.train.images, other.train.images)
     assert set(np.concatenate(turned.galleries)) <= set(turned.gallery.tolist())
+    named = [{*Grocery(exchanged=each).source(tmp_path)} for each in (False, True)]
+    assert named[1] - named[0] == {"exchanged"}  # older work keeps its name
 
 
 def test_tuning_looks_at_no_query(tmp_path):
