@@ -103,8 +103,8 @@ def changed_words(found: Sequence[Carried]) -> Iterator[str]:
     )
     yield (
         f"Of {len(found)} orders of methods on boards of small networks, by protocol, score and "
-        f"kind of classes, {over} carry over to those of frozen, pretrained networks, {not_over} "
-        f"do not, {still} are open{between}."
+        f"kind of classes, {over} are sure to carry over to those of frozen, pretrained networks, "
+        f"{not_over} are sure not to, and {still} are open{between}."
     )
     names = sorted({m for each in found for m in each.moves})
     means = {m: fmean(each.moves[m] for each in found if m in each.moves) for m in names}
