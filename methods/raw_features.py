@@ -10,8 +10,9 @@ from benchmark.models.parts import FirstDims, KeepSide
 class RawFeatures(Method):
     """Each generation's embedding is what its frozen backbone gives.
 
-    Old/old and new/new show whether training pays on a track; two backbones have no features in
-    common, so new/old is by chance. Of features of two lengths the beginnings are compared.
+    Old/old and new/new show whether training pays on a track; two backbones that began apart have
+    no features in common, so new/old is by chance. Of features of two lengths the beginnings are
+    compared.
     """
 
     paper = "Control: what training behind a frozen backbone has to beat"

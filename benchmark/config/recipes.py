@@ -107,6 +107,11 @@ class ModelSpec(Model):
     ] = ()
     """Widths of layers between the backbone and the embedding, each with a batch norm and a
     ReLU."""
+    texts: Annotated[
+        str, holds(re.compile("(?:[a-z0-9][a-z0-9.-]{0,63})?").fullmatch, "an embedder's name")
+    ] = ""
+    """Of a generation whose queries are texts: an embedder that stays as it is, behind which a
+    linear layer is trained; by default a small encoder is trained from nothing."""
     project: bool = True
     """Linear layer that maps the backbone's output to ``dim`` numbers; without, it has so
     many."""

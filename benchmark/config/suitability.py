@@ -3,7 +3,7 @@
 from benchmark.config import registry
 from benchmark.config.data_roots import Root, root_of
 from benchmark.config.declarations import Offer
-from benchmark.config.embedders import Modality
+from benchmark.config.embedders import Modality, load_embedder
 from benchmark.config.generations import overlap
 from benchmark.config.setup import Setup
 from benchmark.config.split_sizes import boundary, declared_sizes, lack, none_of
@@ -38,12 +38,21 @@ def _check_modality(setup: Setup, modality: Modality) -> None:
                 f"{wanted}, as dataset {setup.track.dataset} has {modality}s, got "
                 f"'{model.backbone}'"
             )
+        if model.texts and (generation.queries == "images" or _modality(model.texts) == "image"):
+            raise UnsuitedError(
+                f"{setup.track.id}.yaml: texts of generation '{generation.name}': expected an "
+                f"embedder of texts where queries are texts, got '{model.texts}'"
+            )
     views = setup.track.recipe.stored_views
     if modality == "text" and views > 1:
         raise UnsuitedError(
             f"{setup.track.id}.yaml: stored_views: expected 1, as dataset {setup.track.dataset} "
             f"has texts, got {views}"
         )
+
+
+def _modality(embedder: str) -> Modality:
+    return load_embedder(embedder).modality
 
 
 def _check_frozen(setup: Setup, file: str) -> None:
@@ -58,11 +67,6 @@ def _check_frozen(setup: Setup, file: str) -> None:
         raise UnsuitedError(
             f"{file}: frozen: expected the backbone of every generation, or of none, got "
             f"others of {names} on track {setup.track.id}"
-        )
-    if setup.protocol.generations[0].queries == "texts":
-        raise UnsuitedError(
-            f"{file}: text queries: a text encoder is trained with an image encoder, whose "
-            f"backbone is frozen on track {setup.track.id}"
         )
     if setup.track.mirrored:
         raise UnsuitedError(
@@ -147,7 +151,8 @@ def _check_epochs(setup: Setup, file: str) -> None:
     for i, (generation, model) in enumerate(
         zip(setup.protocol.generations, setup.models, strict=True)
     ):
-        if setup.recipe(i).epochs or (generation.queries == "texts" and model.weights is not None):
+        pair = generation.queries == "texts" and model.weights is not None and not model.frozen
+        if setup.recipe(i).epochs or pair:
             continue
         raise UnsuitedError(
             f"{file}: generations[{i}] '{generation.name}': epochs: expected at least 1, got 0: "

@@ -77,8 +77,14 @@ class Grocery(HeldOutDatasetReader):
 
     image_size: Side = 224  # of an image, pixels
     keep: Share = 1.0  # share of the short side that is kept
+    exchanged: bool = False  # are the photographs of ``test`` stored, and searched by the others?
     # decides which items are enrolled, in which gallery, and which classes are held out
     seed: Seed = 0
+
+    def _options(self, root: Path) -> dict[str, Any]:
+        """Options as they determine the dataset; a later one renames no work at its default."""
+        options = super()._options(root)
+        return options if self.exchanged else {k: options[k] for k in options if k != "exchanged"}
 
     def files(self, root: Path) -> list[Path]:
         """The archive; or the table, the lists, every photograph and every description."""
@@ -110,6 +116,8 @@ class Grocery(HeldOutDatasetReader):
         part = np.repeat(np.arange(len(PARTS)), [len(each) for each in parts])
         kept, held = divided_classes(names, self.seed, self.held_out, self.tuning)
         train, gallery, query = self._roles(part)
+        if self.exchanged:
+            gallery, query = query, gallery
         # Classes keep their order but for those held out, which come last.
         order = np.concatenate([kept, held, np.setdiff1d(np.arange(len(names)), [*kept, *held])])
         number = np.argsort(order)

@@ -7,6 +7,8 @@ from typing import Any
 from benchmark.config import registry
 from benchmark.config.data_roots import Root, root_of
 from benchmark.config.declarations import MethodDeclaration
+from benchmark.config.embedders import load_embedder
+from benchmark.config.files import digest
 from benchmark.config.generations import shared_classes
 from benchmark.config.recipes import ModelSpec, Recipe
 from benchmark.config.seeds import derive
@@ -159,7 +161,9 @@ class _Layout:
         """Generation ``i`` trained alone, or its published model."""
         kind = MODEL
         if self.generations[i].queries == "texts":
-            kind, changed = TEXT_MODELS, changed | {"texts": True}
+            texts = self.setup.models[i].texts
+            known: bool | str = digest(load_embedder(texts).run) if texts else True
+            kind, changed = TEXT_MODELS, changed | {"texts": known}
         what = what or ("independent " if i else "") + self.names[i]
         usual = self._training(i, self.setup.models[i], "generation")
         usual |= {"where": self._where(i), "ahead": self._ahead()}

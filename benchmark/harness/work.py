@@ -120,10 +120,13 @@ class TrainingWork(WorkOnData[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelWork(TrainingWork[T]):
-    """A generation trained alone; with ``texts`` an encoder of these beside one of images."""
+    """A generation trained alone; with ``texts`` an encoder of these beside one of images.
+
+    Where a frozen embedder of texts stands behind it, ``texts`` is the hash of how that is run.
+    """
 
     kind = "train"
-    texts: bool = False
+    texts: bool | str = False
     ahead: Annotated[Sequence["Demand"], HERE] = ()  # of all generations, checked before training
 
 

@@ -1,13 +1,19 @@
 """Frozen backbones as trained models see them: stored features in place of images."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+import numpy as np
+import torch
 from torch import Tensor, nn
 
+from benchmark.config.embedders import load_embedder
 from benchmark.data.features import Block
 from benchmark.errors import BenchError
+from benchmark.models.embedder_runners import embed_texts
 from benchmark.models.module import Portable
+from benchmark.models.texts import TextModel
+from benchmark.ranking.arrays import Floats
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -53,3 +59,26 @@ def find_features(module: M, blocks: Sequence[Block]) -> M:
                 raise BenchError(f"features of a frozen backbone: {each.key}: not among the inputs")
             each.start, each.total = starts[each.key, each.width], total
     return module
+
+
+class FrozenTexts(TextModel):
+    """A linear layer behind a frozen embedder of texts, which embeds each different text once."""
+
+    def __init__(self, embedder: str, width: int, dim: int) -> None:
+        super().__init__()
+        self.embedder, self.stored = embedder, dict[str, Floats]()
+        self.project = nn.Linear(width, dim)
+
+    def forward(self, texts: Sequence[str]) -> Tensor:
+        """Embed ``n`` texts as ``[n, dim]``, not normalised."""
+        self.embed_once(texts)
+        features = torch.from_numpy(np.stack([self.stored[text] for text in texts]))
+        embedded: Tensor = self.project(features.to(self.project.weight.device))
+        return embedded
+
+    def embed_once(self, texts: Iterable[str]) -> None:
+        """Embed those that were not yet, together: loading the embedder takes longest."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.stored]
+        if new:
+            found = embed_texts(load_embedder(self.embedder), new, queries=True)
+            self.stored |= dict(zip(new, found, strict=True))

@@ -293,11 +293,12 @@ def fit_of(
 ) -> dict[str, Any]:
     """The classifier's loss on some training images as they are, and that of a guess, ``ln C``.
 
-    Nothing where there is no classifier of the whole embedding; a loss that is no finite number is
-    ``None``. Whatever terms a method adds, a model that learned something is below a guess.
+    Nothing where there is no classifier of the whole embedding and of these classes; a loss that is
+    no finite number is ``None``. Whatever terms a method adds, a model that learned something is
+    below a guess.
     """
     rows = np.unique(np.linspace(0, len(data) - 1, min(_LOOKED_AT, len(data))).astype(np.int64))
-    if head is None or len(head.classes) < 2:
+    if head is None or len(head.classes) < 2 or head.classes.tolist() != data.classes.tolist():
         return {}
     found = torch.from_numpy(embed(model, take(data.images, rows), device))
     if found.shape[1] != head.dim:

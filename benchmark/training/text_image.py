@@ -11,8 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.config.embedders import load_embedder
 from benchmark.config.recipes import ModelSpec
 from benchmark.config.seeds import drawing_from
+from benchmark.models.frozen import FrozenTexts
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
 from benchmark.models.texts import TextEncoder, TextModel
@@ -63,6 +65,8 @@ def train_pair(
         texts, scale = _text_model(spec)
     classes = data.classes.tolist()
     of_class = [names[c] for c in classes]
+    if isinstance(texts, FrozenTexts):
+        texts.embed_once([*of_class, *(data.texts or ())])
     side = _Texts(texts, scale)
     curve = Curve()
     if trainer.recipe.epochs:
@@ -88,7 +92,9 @@ def train_pair(
 def _text_model(spec: ModelSpec) -> tuple[TextModel, float]:
     """The text encoder that goes with a model of images, and its logit scale."""
     library, _, name = spec.backbone.partition(":")
-    if library != "open_clip":
+    if spec.texts:
+        return FrozenTexts(spec.texts, load_embedder(spec.texts).dim, spec.dim), 1 / _TEMPERATURE
+    if library != "open_clip" or spec.frozen:
         return TextEncoder(spec.dim), 1 / _TEMPERATURE
     from benchmark.models.clip import ClipTexts
 

@@ -200,6 +200,21 @@ def test_four_architectures_of_bt2():
     assert found[3][0] == "vit-s" and setup.recipe(3).optimizer == "sgd"  # MixBCT's, as all others
 
 
+def test_architectures_behind_frozen_embedders():
+    """Vectors of tokens, transformers of 3, 6 and 12 layers; photographs have one family."""
+    found, setup = generations("sequential-architectures", "banking77")
+    names = ["wordllama-256", "minilm-l3", "minilm-l6", "bge-small"]
+    assert found == [(f"text:{name}", "arcface", 77) for name in names]
+    assert all(model.frozen and model.dim == 128 for model in setup.models)
+    found, _ = generations("arch-change:transformer", "banking77")
+    assert [name for name, *_ in found] == ["text:wordllama-256", "text:bge-small"]
+    found, _ = generations("arch-change:deeper", "grocery")
+    assert [name[-5:] for name, *_ in found] == ["lite0", "lite2"]
+    for name in ("sequential-architectures", "arch-change:family", "arch-change:transformer"):
+        with pytest.raises(BenchError, match="track grocery has no model '"):
+            generations(name, "grocery")
+
+
 def test_everything_changes_as_in_mixbct():
     """Appendix C.4, Table 9: the top 30, 70 and 100 % of the people."""
     found, setup = generations("sequential-mixed", "ms1mv3-ijbc")

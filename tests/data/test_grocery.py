@@ -61,6 +61,22 @@ def test_classes_held_out_are_evaluated_alone(tmp_path):
     assert trained | chosen == kept and trained.isdisjoint(chosen)
 
 
+@pytest.mark.parametrize("tuning", [False, True])
+def test_queries_and_gallery_change_places(tuning, tmp_path):
+    grocery(tmp_path)
+    made, other = (
+        Grocery(image_size=16, tuning=tuning, exchanged=exchanged).load(tmp_path)
+        for exchanged in (False, True)
+    )
+    items, turned = made.evaluations["test"], other.evaluations["test"]
+    assert np.array_equal(items.query, turned.gallery)
+    assert np.array_equal(items.gallery, turned.query)
+    assert np.array_equal(made.train.images, other.train.images)
+    assert set(np.concatenate(turned.galleries)) <= set(turned.gallery.tolist())
+    named = [{*Grocery(exchanged=each).source(tmp_path)} for each in (False, True)]
+    assert named[1] - named[0] == {"exchanged"}  # older work keeps its name
+
+
 def test_tuning_looks_at_no_query(tmp_path):
     items = Grocery(image_size=16, tuning=True).load(grocery(tmp_path)).evaluations["test"]
     assert seen(items, items.query) == [(i, 10) for i in range(6)]

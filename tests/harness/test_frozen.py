@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from support.frozen import BACKBONES, HERE, Through, settings, stored_toy, weights
 from support.packages import installed, write_package
 from support.toy_runs import toy, toy_and_plan
 from torch import nn
@@ -17,17 +17,14 @@ from benchmark.config import embedders
 from benchmark.config.embedders import load_embedder
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.config.seeds import generator
-from benchmark.data.base import read_options
 from benchmark.data.features import Features, StoredViews
 from benchmark.data.serialization import read_dataset
 from benchmark.errors import BenchError, UnsuitedError
-from benchmark.harness.features import ARRAY, ROWS, compute_features
+from benchmark.harness.features import ARRAY, ROWS
 from benchmark.harness.requests import make_request
-from benchmark.harness.work import FeatureWork
 from benchmark.models.backbones import to_unit, trunk
 from benchmark.models.frozen import StoredFeatures, find_features
 from benchmark.models.module import load_module
-from benchmark.models.parts import Frozen
 from benchmark.training.augment import augment
 from benchmark.training.data import TrainingData, resized
 from benchmark.training.device import Device
@@ -40,32 +37,7 @@ from benchmark.training.embedding import (
 )
 from benchmark.training.loop import Trainer
 
-HERE = torch.device("cpu")
-BACKBONES = {"old": "convnet-4", "new": "convnet-6"}
 LITE = load_embedder("efficientnet-lite0")
-
-
-def weights(folder, name, seed=0):
-    """A file of weights of a small backbone, with statistics that are not those of a start."""
-    torch.manual_seed(seed)
-    made, _ = trunk(BACKBONES[name], 1, 32)
-    made(torch.randn(64, 1, 32, 32))
-    path = folder / f"{name}-{seed}.safetensors"
-    save_file(made.state_dict(), path)
-    return path
-
-
-def settings(folder, **more):
-    frozen = {
-        f"{name}.{key}": value
-        for name in BACKBONES
-        for key, value in (
-            ("backbone", BACKBONES[name]), ("weights", str(weights(folder, name))),
-            ("frozen", True), ("hidden", [24]),
-        )
-    }  # fmt: skip
-    small = {"data.classes": 12, "recipe.epochs": 2, "recipe.transform_steps": 6}
-    return frozen | small | {"recipe.stored_views": 3, "recipe.augment.flip": True} | more
 
 
 @pytest.fixture(scope="module")
@@ -148,34 +120,9 @@ def test_weights_of_a_package_give_what_timm_gives():
         frozen_backbone(other, 3, 80)
 
 
-class Through(nn.Module):
-    """A frozen trunk before the part that is trained."""
-
-    def __init__(self, backbone, encoder):
-        super().__init__()
-        self.backbone, self.encoder = Frozen(backbone), encoder
-
-    def forward(self, images):
-        return self.encoder(self.backbone(images)[:, :, None, None])
-
-
 def test_training_on_stored_features_is_training_through_the_frozen_trunk(tmp_path):
-    dataset = read_options("toy", {"classes": 12}).load(None)
-    spec = ModelSpec(
-        backbone="convnet-4", weights=str(weights(tmp_path, "old")), frozen=True, hidden=(24,),
-        dim=8, head="norm-softmax", scale=8.0,
-    )  # fmt: skip
-    work = FeatureWork(data=tmp_path, spec={}, resampling="bilinear", precision="float32")
-    compute_features(spec, dataset, work, tmp_path, HERE)
-    with np.load(tmp_path / ROWS) as rows:
-        stored = StoredViews(
-            spec.features_key, (np.load(tmp_path / ARRAY, mmap_mode="r"),), (rows["of-train"],)
-        )
-    labels = torch.from_numpy(np.unique(dataset.train.labels, return_inverse=True)[1])
-    classes = torch.from_numpy(np.unique(dataset.train.labels))
-    features = Features.of([stored])
+    spec, dataset, data = stored_toy(tmp_path)
     trainer = Trainer(Recipe(epochs=3, batch_size=16, lr=0.05), 3, Device("cpu"))
-    data = TrainingData(features, labels, classes)
     cached, cached_head = new_model(spec, data, trainer)
     inner, head = new_model(spec, data, trainer)
     backbone = frozen_backbone(spec, 1, 32)
@@ -187,7 +134,7 @@ def test_training_on_stored_features_is_training_through_the_frozen_trunk(tmp_pa
     assert curve.loss == pytest.approx(through_curve.loss, abs=1e-5)
     for name, value in cached.state_dict().items():
         torch.testing.assert_close(inner.state_dict()[name], value, rtol=1e-5, atol=1e-5)
-    found = embed(cached, features, HERE)
+    found = embed(cached, data.images, HERE)
     np.testing.assert_allclose(found, embed(through, pixels.images, HERE), rtol=1e-4, atol=1e-5)
     # No gradient reaches the trunk, and nothing moves it.
     assert all(p.grad is None and not p.requires_grad for p in backbone.parameters())
@@ -265,8 +212,10 @@ def test_what_needs_pixels_says_so(done, tmp_path):
         make_request(
             ["bct"], "open-class", "toy", settings=settings(tmp_path, **{"new.frozen": False})
         )
-    with pytest.raises(UnsuitedError, match="text queries"):
-        make_request(["bct"], "modality", "toy", settings=settings(tmp_path))
+    with pytest.raises(UnsuitedError, match="epochs: expected at least 1, got 0"):
+        make_request(
+            ["bct"], "modality", "toy", settings=settings(tmp_path, **{"old.recipe": {"epochs": 0}})
+        )
     with pytest.raises(UnsuitedError, match="mirrored"):
         make_request(
             ["bct"], "open-class", "toy", settings=settings(tmp_path, **{"track.mirrored": True})

@@ -1,11 +1,14 @@
 """Embedding models: initial weights, training, and what may not matter."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
 
+from benchmark.models.heads import Head
 from benchmark.training.data import TrainingData
-from benchmark.training.embedding import embed, load_images, new_model, train_embedding
+from benchmark.training.embedding import embed, fit_of, load_images, new_model, train_embedding
 
 
 def fit(data, spec, trainer, **options):
@@ -38,6 +41,16 @@ def test_the_head_knows_its_classes(data, spec, trainer):
     assert (head.kind, head.scale, head.margin, head.smoothing) == ("arcface", 8.0, 0.2, 0.1)
     assert head.weight.shape == (9, 12)
     assert encoder(torch.rand(2, 1, 16, 16)).shape == (2, 12)
+
+
+def test_the_fit_is_that_of_a_classifier_of_these_classes(data, spec, trainer):
+    encoder, head = new_model(spec, data, trainer())
+    found = fit_of(encoder, head, data, torch.device("cpu"))
+    logits = head.logits(torch.from_numpy(embed(encoder, data.images, torch.device("cpu"))))
+    wanted = torch.nn.functional.cross_entropy(logits, data.labels).item()
+    assert found == {"loss": pytest.approx(wanted), "chance": pytest.approx(math.log(9))}
+    fewer = Head("arcface", spec.dim, data.classes.tolist()[:4])  # as of an old model that goes on
+    assert fit_of(encoder, fewer, data, torch.device("cpu")) == {}
 
 
 def test_training_learns(data, spec, trainer):
