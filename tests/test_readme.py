@@ -35,7 +35,7 @@ def python_block(page: Path, holding: str) -> str:
 
 def commands(page: Path) -> list[str]:
     """Indented ``bench`` lines and those in backticks, without shell comments."""
-    text = GENERATED.sub("", page.read_text())
+    text = re.sub(r" *\\\n *", " ", GENERATED.sub("", page.read_text()))
     found = re.findall(r"^ {4,}(bench [^\n]+)", text, re.M) + re.findall(r"`(bench [^`]+)`", text)
     return [re.sub(r" +#.*", "", line) for line in found]
 

@@ -120,7 +120,7 @@ def test_the_command(path, tmp_path):
     assert "0 points apart" in out or "bit for bit" in out
     assert "verified 2" in out and verification_path(path).is_file()
     value = json.loads(path.read_text())
-    value["scores"]["new/old"]["map"] += 0.001
+    value["scores"]["new/old"]["map"][0] += 0.001
     code, _, err = call("verify", write(path, value), "--store", tmp_path)
     assert code == 2 and "0.1 points apart" in err.splitlines()[-1]
 

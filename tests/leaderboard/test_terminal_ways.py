@@ -115,7 +115,7 @@ def test_a_terminal_compares_two_methods(ask):
 def test_a_terminal_says_what_became_of_fastfills_claims(ask):
     """Of fastfill-1, area by area: it is before FCT, and FCT before BCT."""
     lines = ask("claims results --only fastfill")
-    told = dict(re.findall(r"^(fastfill-\d) +(\w+(?: \w+)?) ", "\n".join(lines), re.M))
+    told = dict(re.findall(r"^(fastfill-\d) +(?:\w+: )?(\w+(?: \w+)?) ", "\n".join(lines), re.M))
     claims = {name for name in read_claims().claims if name.startswith("fastfill-")}
     assert told.keys() == claims
     assert told["fastfill-1"] == "disagrees"

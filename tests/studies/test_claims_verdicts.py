@@ -221,6 +221,9 @@ def test_how_many_are_decided_with_either_kind_of_networks(said) -> None:
         "With frozen, pretrained networks 0 of 1 claims that have records are decided, fewer than "
         "two thirds: 0 hold, 0 fail, 1 open.",
     ]
+    assert told(("glyphs", ((0.6,), (0.5,))))[0].endswith(
+        "1 open, 1 of them with fewer than 3 seeds."
+    )
     *_, last = told(("glyphs", UP), ("grocery", DOWN))
     assert last == (
         "Of 1 claims that more than one kind of networks decides 1 is decided otherwise: bct-1 "

@@ -103,9 +103,11 @@ def decided_words(answers: Sequence[Answer]) -> Iterator[str]:
         decided = sum(counts.values())
         enough = "at least" if decided >= ENOUGH * len(own) else "fewer than"
         told = ", ".join(f"{n} {verb}{'s' * (n == 1)}" for verb, n in counts.items())
+        few = sum(max(len(line.differences) for line in a.lines) < LEAST_SEEDS for a in own)
         yield (
             f"With {NETWORKS[networks]} {decided} of {len(own)} claims that have records are "
-            f"decided, {enough} two thirds: {told}, {len(own) - decided} open."
+            f"decided, {enough} two thirds: {told}, {len(own) - decided} open"
+            f"{f', {few} of them with fewer than {LEAST_SEEDS} seeds' if few else ''}."
         )
 
 
