@@ -9,7 +9,7 @@ from benchmark.records.selection import read_selection
 
 RESULTS = Path(__file__).parents[2] / "results"
 UNSEEN = ("extended-class", "cifar100-open")
-"""Protocol and track of the commonest upgrade."""
+"""Protocol and track with the most methods on photographs of classes never seen."""
 MAIN = {"ijbc-1v1": "tar_at_far_1e-4", "ijbc-1vn": "tpir_at_fpir_1e-2"}
 """Metrics of protocols that are not judged by CMC@1."""
 
