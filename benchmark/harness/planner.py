@@ -202,8 +202,9 @@ class _Layout:
     def side(self, kind: str, i: int = 0) -> Stage:
         """The side-information model of generation ``i``, trained with it (FCT 3.4, 4.4)."""
         side, split = SIDES[kind], self.setup.split
-        # Learned without labels, from random numbers.
-        spec = self.setup.models[i].model_copy(update={"weights": None, "weights_sha256": ""})
+        spec = self.setup.models[i]
+        if not spec.frozen:  # learned from random numbers
+            spec = spec.model_copy(update={"weights": None, "weights_sha256": ""})
         params = self._training(i, spec, "side", kind)
         params |= {"module": side.module, "options": dict(side.options)}
         if side.epochs == "side":
