@@ -41,11 +41,13 @@ _HOUR = 3600.0
 
 @app.command(epilog="Example: `bench results status`")
 def status(
-    out: Out = Path("results"), board: BoardFile = None, data_root: Roots = None,
-    processes: Processes = None, store: options.Store = None, as_json: options.AsJson = False,
+    out: Out = Path("results"), board: BoardFile = None, protocols: options.Protocols = "",
+    tracks: options.Tracks = "", data_root: Roots = None, processes: Processes = None,
+    store: options.Store = None, as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Show what the core board has, lacks or has of other code, and the hours left."""
-    found, statuses, estimates = _look(board, out, options.track_roots(data_root), store)
+    roots = options.track_roots(data_root)
+    found, statuses, estimates = _look(board, protocols, tracks, out, roots, store)
     n = processes or os.cpu_count() or 1
     if as_json:
         echo_json([_row(s, e) for s, e in zip(statuses, estimates, strict=True)])
@@ -55,12 +57,13 @@ def status(
 
 
 @app.command(
-    epilog="Examples: `bench results run --dry-run` · "
-    "`bench results run --hours 8 --data-root omniglot=DIR`"
+    epilog="Examples: `bench results run --hours 8 --data-root omniglot=DIR` · "
+    "`bench results run --board results/core-frozen.yaml -p extended-class -t grocery-open "
+    "--data-root grocery-open=DIR --out again`"
 )
 def run(
-    out: Out = Path("results"), board: BoardFile = None, data_root: Roots = None,
-    processes: Processes = None,
+    out: Out = Path("results"), board: BoardFile = None, protocols: options.Protocols = "",
+    tracks: options.Tracks = "", data_root: Roots = None, processes: Processes = None,
     hours: Annotated[float, Option(
         min=0, help="Begin no command that is estimated to end later."
     )] = 10.0,
@@ -74,7 +77,7 @@ def run(
 
     roots = options.track_roots(data_root)
     require_outside({"--out": out, "--store": store}, roots.values())
-    found, statuses, estimates = _look(board, out, roots, store)
+    found, statuses, estimates = _look(board, protocols, tracks, out, roots, store)
     folders = ["--out", str(out), *(["--store", str(store)] if store else [])]
     todo = jobs(statuses, [e.seconds for e in estimates], found, roots, folders)
     for reason in dict.fromkeys(s.unknown for s in statuses if s.todo and s.unknown):
@@ -212,7 +215,12 @@ def _write_pictures(out: Path, roots: dict[str, Path], seeds: Collection[int]) -
 
 
 def _look(
-    path: Path | None, out: Path, roots: dict[str, Path], store: Path | None
+    path: Path | None,
+    protocols: str,
+    tracks: str,
+    out: Path,
+    roots: dict[str, Path],
+    store: Path | None,
 ) -> tuple[CoreBoard, list[UnitStatus], list[TimeEstimate]]:
     from benchmark.config.files import default_store
     from benchmark.harness.board_costs import Estimates, stages_left
@@ -221,7 +229,7 @@ def _look(
     from benchmark.harness.store import Store
     from benchmark.records.files import find_records
 
-    board = read_core_board(path)
+    board = read_core_board(path).only(options.split(protocols), options.split(tracks))
     statuses = list(unit_statuses(board, out, roots))
     stored = []
     for folder in {out, Path("results")}:  # a study takes as long as the board beside it

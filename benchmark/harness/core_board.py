@@ -6,7 +6,6 @@ import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -17,7 +16,7 @@ from benchmark.config.checks import Seed
 from benchmark.config.loading import load_protocol
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.config.setup import Precision
-from benchmark.errors import BenchError, located
+from benchmark.errors import BenchError, located, unknown
 from benchmark.harness.graph import data_source, record_key
 from benchmark.harness.requests import Request, make_request
 from benchmark.records.details_files import check_digest
@@ -77,7 +76,30 @@ class CoreBoard(Model):
         parts = (_built_in() if name == EVERY else [name] for name in names)
         return tuple(dict.fromkeys(["independent", *itertools.chain(*parts)]))
 
-    @cached_property
+    def only(self, protocols: Collection[str], tracks: Collection[str]) -> CoreBoard:
+        """Those of its boards that are chosen, of which there are any; all where nothing is named.
+
+        Raises:
+            AbsentError: If a protocol or a track is on none of them.
+            BenchError: If no protocol is on a board of a track.
+        """
+        known = {each.track for each in self.boards}, {p for b in self.boards for p in b.protocols}
+        asked = ("track", tracks), ("protocol", protocols)
+        for (kind, names), there in zip(asked, known, strict=True):
+            for name in names:
+                if name not in there:
+                    raise unknown(f"{kind} of the board", name, there)
+        kept = (
+            board.model_copy(update={
+                "protocols": tuple(p for p in board.protocols if not protocols or p in protocols)
+            }) for board in self.boards if not tracks or board.track in tracks
+        )  # fmt: skip
+        boards = tuple(board for board in kept if board.protocols)
+        if not boards:
+            raise BenchError(f"no board of {', '.join(tracks)} under {', '.join(protocols)}")
+        return self.model_copy(update={"boards": boards})
+
+    @property
     def units(self) -> tuple[Unit, ...]:
         """Every protocol, track and seed once, with the methods of all its boards.
 

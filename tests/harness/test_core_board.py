@@ -13,6 +13,7 @@ from support.records import make_record
 from benchmark import BenchError, get_method
 from benchmark.config import registry
 from benchmark.config.loading import load_track
+from benchmark.errors import AbsentError
 from benchmark.harness.board_costs import Estimates, TimeEstimate, stage_seconds, stages_left
 from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
 from benchmark.harness.core_board import (
@@ -123,6 +124,21 @@ def test_the_board_of_an_accelerator_has_tracks_of_its_own() -> None:
         large_track, small_track = load_track(track), load_track(small[track])
         assert (large_track.dataset, large_track.data) == (small_track.dataset, small_track.data)
         assert large_track.models["new"].backbone == "convnet-128x2"
+
+
+def test_a_board_is_asked_for_by_its_track_and_protocol() -> None:
+    board = read_core_board()
+    chosen = board.only(["backfill", "sequential"], ["omniglot", "cifar100-open"]).units
+    wanted = {("omniglot", "sequential"), ("cifar100-open", "backfill")}
+    assert chosen == tuple(u for u in board.units if (u.track, u.protocol) in wanted)
+    assert {(u.track, u.protocol) for u in chosen} == wanted
+    assert board.only([], []).units == board.units
+    assert {u.track for u in board.only([], ["glyphs"]).units} == {"glyphs"}
+    for names, found in ((["backfil"], []), ([], ["omniglott"])):
+        with pytest.raises(AbsentError, match=r"unknown (protocol|track) of the board '.*mean"):
+            board.only(names, found)
+    with pytest.raises(BenchError, match="no board of omniglot under backfill"):
+        board.only(["backfill"], ["omniglot"])
 
 
 def test_the_board_of_frozen_networks_has_ten_old_models_and_the_control() -> None:
