@@ -24,6 +24,8 @@ from benchmark.records.packed import MOST_PACKED, ordered
 
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 2**20}]
 _LEVELS = (255, 63, 15)
+_DRAWN = {"picture": "the picture", "ordering": "the order of items", "nearest": "nearest items"}
+"""What pages draw -> words, in the order in which it is left out."""
 _HOPELESS = 1.5
 """Times the limit of a quick compression above which none is tried slowly, which gains far less."""
 
@@ -71,7 +73,7 @@ def pack(
         small: With xz, which takes longer, instead of gzip.
 
     Raises:
-        ValueError: If it cannot be made that small.
+        ValueError: If ``record`` alone is not that small.
     """
     # Numbered before any are left out: the same identity has one number in every record.
     numbered = {
@@ -112,7 +114,13 @@ def _shorter(
         note = f"all but {share:.3g} of the queries"
         yield replace(least, results=results, left_out=(*least.left_out, note)), last
         share /= 2
-    yield replace(details, results={}, left_out=(*details.left_out, "all queries")), last
+    bare = replace(details, results={}, left_out=(*details.left_out, "all queries"))
+    yield bare, last
+    for name, words in _DRAWN.items():
+        if getattr(bare, name) is not None:
+            without: dict[str, Any] = {name: None, "left_out": (*bare.left_out, words)}
+            bare = replace(bare, **without)
+            yield bare, last
 
 
 def _without_cases(details: Details, cases: Sequence[str]) -> Details:

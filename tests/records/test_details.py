@@ -166,6 +166,22 @@ def test_identities_have_one_number_however_many_are_kept(back) -> None:
     assert short.identity.tolist() == (short.rows // 4).tolist()
 
 
+def test_what_pages_draw_is_left_out_last(back) -> None:
+    """As of a record whose curves nearly fill the file."""
+    rng = np.random.default_rng(1)
+    label, xy = rng.integers(0, 3, 300), rng.random((2, 300, 2))
+    drawn = Picture("new/old", ("a", "b", "c"), label, *xy)
+    order = Ordering(*rng.random((2, 300)), 0.4, 900)
+    left_out = "all queries", "the picture", "the order of items"
+    whole = len(pack(Details({}, drawn, order, left_out=left_out[:1]), MAIN))
+    part = len(pack(Details({}, None, order, left_out=left_out[:2]), MAIN))
+    given = replace(made(400), picture=drawn, ordering=order)
+    for limit, n in ((whole, 1), (whole - 1, 2), (part - 1, 3)):
+        got = back(given, limit=limit)
+        assert not got.results and got.left_out == left_out[:n]
+        assert (got.picture is None, got.ordering is None) == (n > 1, n > 2)
+
+
 def test_cannot_be_made_so_small() -> None:
     with pytest.raises(ValueError, match="10 bytes"):
         pack(made(10), limit=10)
