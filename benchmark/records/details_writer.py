@@ -25,7 +25,7 @@ from benchmark.records.packed import MOST_PACKED, ordered
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 2**20}]
 _LEVELS = (255, 63, 15)
 _DRAWN = {"picture": "the picture", "ordering": "the order of items", "nearest": "nearest items"}
-"""What pages draw -> words, in the order in which it is left out."""
+"""Drawings of pages -> words, in the order in which they are left out."""
 _HOPELESS = 1.5
 """Times the limit of a quick compression above which none is tried slowly, which gains far less."""
 
