@@ -38,7 +38,8 @@ def _check_modality(setup: Setup, modality: Modality) -> None:
                 f"{wanted}, as dataset {setup.track.dataset} has {modality}s, got "
                 f"'{model.backbone}'"
             )
-        if model.texts and (generation.queries == "images" or _modality(model.texts) == "image"):
+        embeds = model.texts and load_embedder(model.texts).modality
+        if embeds and (embeds, generation.queries) != ("text", "texts"):
             raise UnsuitedError(
                 f"{setup.track.id}.yaml: texts of generation '{generation.name}': expected an "
                 f"embedder of texts where queries are texts, got '{model.texts}'"
@@ -49,10 +50,6 @@ def _check_modality(setup: Setup, modality: Modality) -> None:
             f"{setup.track.id}.yaml: stored_views: expected 1, as dataset {setup.track.dataset} "
             f"has texts, got {views}"
         )
-
-
-def _modality(embedder: str) -> Modality:
-    return load_embedder(embedder).modality
 
 
 def _check_frozen(setup: Setup, file: str) -> None:

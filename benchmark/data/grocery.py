@@ -60,6 +60,7 @@ class Grocery(HeldOutDatasetReader):
 
     columns: ClassVar = frozenset({"templates", "texts", "groups"})
     pictures: ClassVar = True
+    later: ClassVar = ("class_order", "exchanged")
     origin: ClassVar = Origin(
         "https://github.com/marcusklasson/GroceryStoreDataset",
         licence="MIT",
@@ -80,11 +81,6 @@ class Grocery(HeldOutDatasetReader):
     exchanged: bool = False  # are the photographs of ``test`` stored, and searched by the others?
     # decides which items are enrolled, in which gallery, and which classes are held out
     seed: Seed = 0
-
-    def _options(self, root: Path) -> dict[str, Any]:
-        """Options as they determine the dataset; a later one renames no work at its default."""
-        options = super()._options(root)
-        return options if self.exchanged else {k: options[k] for k in options if k != "exchanged"}
 
     def files(self, root: Path) -> list[Path]:
         """The archive; or the table, the lists, every photograph and every description."""

@@ -58,6 +58,9 @@ class FileDatasetReader(DatasetReader):
     reading: ClassVar[int] = 1
     needs_root: ClassVar[bool] = True
 
+    later: ClassVar[tuple[str, ...]] = ("class_order",)
+    """Options that came after the first records: unused they rename no work."""
+
     # A file below the data root with a class in each line, by which classes count instead of in
     # their own order; or `as-text`: 0, 1, 10, 11, ..., 2, 20, ..., as FCT's and BT2's code has
     # them, whose folders of CIFAR-100 are named by number.
@@ -112,8 +115,8 @@ class FileDatasetReader(DatasetReader):
 
     def _options(self, root: Path) -> dict[str, Any]:
         """Options as they determine the dataset: of a list of classes what it says."""
-        options = asdict(self)
-        if not options.pop("class_order"):
+        options = {name: v for name, v in asdict(self).items() if v or name not in self.later}
+        if not self.class_order:
             return options
         listed = self.class_order != AS_TEXT
         order = file_digest(below(root, self.class_order, "class_order")) if listed else AS_TEXT
