@@ -11,6 +11,7 @@ from benchmark.errors import BenchError
 
 _LARGEST = 1024 * 1024  # bytes; a number an epoch
 _SHARE = 0.03  # of the processor's time, for the calibration workload
+_APART = 1.0  # seconds of the processor between two calibrations of short epochs
 
 
 class Timer:
@@ -23,8 +24,8 @@ class Timer:
 
     Args:
         folder: Folder of the checkpoints.
-        calibration: The piece of work, run after each epoch for a few percent of its time, which
-            is not counted.
+        calibration: The piece of work, run after epochs for a few percent of their time, which is
+            not counted: after each one, where they are short after about a second of them.
     """
 
     def __init__(self, folder: Path, calibration: Callable[[], object] | None = None) -> None:
@@ -53,7 +54,8 @@ class Timer:
 
     def checkpoint(self) -> None:
         """Note the seconds at the end of an epoch, in case that this attempt is killed."""
-        self._calibrate()
+        if not self.paces or time.process_time() - self.calibrated >= _APART:
+            self._calibrate()
         noted = self._total() | {"paces": self.paces, "stage": self.path.parent.name}
         write_sealed(self.path, noted, durable=False)
 

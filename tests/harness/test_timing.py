@@ -15,7 +15,10 @@ def busy(seconds: float) -> None:
         pass
 
 
-def test_the_calibration_is_measured_after_each_epoch_and_not_counted(tmp_path) -> None:
+def test_the_calibration_is_measured_after_each_epoch_and_not_counted(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr("benchmark.harness.timing._APART", 0.0)
     timer = Timer(tmp_path, lambda: busy(0.05))
     for _ in range(3):
         timer.checkpoint()
@@ -25,7 +28,20 @@ def test_the_calibration_is_measured_after_each_epoch_and_not_counted(tmp_path) 
     assert now["cpu_seconds"] < 0.15  # six times 0.05 s were the calibration's
 
 
-def test_the_calibration_takes_a_few_percent(tmp_path) -> None:
+def test_short_epochs_are_not_calibrated_each(tmp_path, monkeypatch) -> None:
+    passes = []
+    timer = Timer(tmp_path, lambda: passes.append(busy(0.001)))
+    for _ in range(40):
+        timer.checkpoint()
+    assert len(passes) == 2  # the first epoch's, and the one that brings code into reach
+    monkeypatch.setattr("benchmark.harness.timing._APART", 0.02)
+    busy(0.03)
+    timer.checkpoint()
+    assert len(timer.paces) == 2
+
+
+def test_the_calibration_takes_a_few_percent(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("benchmark.harness.timing._APART", 0.0)
     passes = []
     timer = Timer(tmp_path, lambda: passes.append(busy(0.001)))
     busy(0.4)
@@ -47,7 +63,8 @@ def test_without_a_calibration_there_are_seconds_alone(tmp_path) -> None:
     assert set(timer.result()) == {"seconds", "cpu_seconds"}
 
 
-def test_a_second_attempt_knows_the_first(tmp_path) -> None:
+def test_a_second_attempt_knows_the_first(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("benchmark.harness.timing._APART", 0.0)
     first = Timer(tmp_path, lambda: None)
     first.checkpoint()
     noted = read_sealed(first.path, 10**6)
