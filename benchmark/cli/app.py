@@ -302,6 +302,10 @@ def main(argv: list[str] | None = None) -> None:
         fail(_usage(error))
     except (KeyboardInterrupt, typer.Abort):
         code = _STOPPED
+    except ImportError as error:  # compiled modules make one of an interrupt while they begin
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        code = _STOPPED
     finally:
         warnings.showwarning = before
     if code == _STOPPED:  # Typer makes it of an interrupt

@@ -65,10 +65,14 @@ def test_other_verbs_say_that_they_stop(tmp_path):
     assert (code, err) == (130, "bench: stopped\n")
 
 
-def test_an_interrupt_of_code_that_was_text(tmp_path):
+@pytest.mark.parametrize("raised", [
+    "raise KeyboardInterrupt",
+    "raise ImportError('initialization failed') from KeyboardInterrupt()",  # of pybind11
+])  # fmt: skip
+def test_an_interrupt_of_code_that_was_text_or_compiled(tmp_path, raised):
     (tmp_path / "begun.py").write_text(
         "from benchmark.cli import app\n"
-        "app.app = lambda **_: exec('raise KeyboardInterrupt')\n"
+        f"app.app = lambda **_: exec({raised!r})\n"
         "app.main([])\n"
     )
     process = subprocess.run(
