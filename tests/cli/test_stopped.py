@@ -71,9 +71,7 @@ def test_other_verbs_say_that_they_stop(tmp_path):
 ])  # fmt: skip
 def test_an_interrupt_of_code_that_was_text_or_compiled(tmp_path, raised):
     (tmp_path / "begun.py").write_text(
-        "from benchmark.cli import app\n"
-        f"app.app = lambda **_: exec({raised!r})\n"
-        "app.main([])\n"
+        f"from benchmark.cli import app\napp.app = lambda **_: exec({raised!r})\napp.main([])\n"
     )
     process = subprocess.run(
         [sys.executable, "-m", "begun"], cwd=tmp_path, check=False,
