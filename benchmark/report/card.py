@@ -113,7 +113,8 @@ def _costs(name: str, measured: Path) -> dict[str, str]:
     records = [record for path in paths if (record := _finished(path)) is not None]
     if not records:
         return {"cost": "not measured yet"}
-    added = sorted({n for r in records if (n := _added(r, measured)) is not None})
+    boards = {(r.protocol, r.track): r for r in records}  # seeds differ in no size
+    added = sorted({n for r in boards.values() if (n := _added(r, measured)) is not None})
     words = _range(added[0], added[-1]) if added else "not measured yet"
     costs = {"added parameters": words}
     shares = [share for r in records if (share := r.run.training_cost) is not None]
