@@ -85,6 +85,11 @@ class MethodFile:
         return tuple(ast.literal_eval(key) for key in found.keys if key)
 
     @property
+    def longer(self) -> bool:
+        """Tell whether it declares that its vectors may be longer than the old ones."""
+        return "dimension" in _declared(self.source, "changes", ())
+
+    @property
     def control(self) -> bool:
         """Tell whether it declares that it is a control."""
         return _declared(self.source, "control", False) is True

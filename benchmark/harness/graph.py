@@ -153,9 +153,10 @@ def record_key(
             track.get("recipe", {}).pop(name, None)
     models = [plain_model(model) for model in setup.models]
     sources = [registry.method_file(name).fingerprint for name in (label, "independent")]
+    backfilled = "backfilling" in setup.protocol.tasks and registry.method_file(label).longer
     return digest([
         protocol, track, models, source, label, setup.params(label), seed, first_seed, sources,
-        TRAINING, SCORING,
+        TRAINING, SCORING, *(["one index"] if backfilled else []),
     ])  # fmt: skip
 
 

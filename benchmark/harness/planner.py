@@ -318,6 +318,7 @@ class _Layout:
             params["head_new"] = chain[-1]
             if protocol.old_head == "kept":
                 params["head_old"] = chain[-2]
+            params["one_index"] = "dimension" in method.changes
         work = kinds.EvaluationWork[Stage](
             part=part, generations=self.names, distance=track.distance, far=track.far,
             fpir=track.fpir, tasks=tasks, narrow=self.setup.narrowing(), where=self._where(),

@@ -219,6 +219,7 @@ class EvaluationWork(StageWork[T]):
     orders: Sequence[str] | None = None  # of backfilling
     seed: int | None = None  # of these
     narrow: PlainValues | None = None
+    one_index: bool = False  # backfilled by a method whose vectors may be longer
     where: Annotated[str, HERE] = ""
     drawn: Annotated[bool, HERE] = True  # a page draws vectors of this seed
     data: Annotated[T, Role("data")]

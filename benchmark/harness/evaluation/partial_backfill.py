@@ -19,6 +19,7 @@ from benchmark.harness.evaluation.cases import convert, has_part, load_merge, vi
 from benchmark.harness.work import EvaluationWork
 from benchmark.metrics import backfill_orders
 from benchmark.models.module import load_module
+from benchmark.models.parts import FirstDims
 from benchmark.tasks.base import BackfillState
 
 _DIGITS = 4
@@ -31,7 +32,14 @@ Floats = NDArray[np.float32]
 
 
 class LastUpdate:
-    """The last update of a chain, and what orders may depend on; ``state`` has the embeddings."""
+    """The last update of a chain, and what orders may depend on; ``state`` has the embeddings.
+
+    Where new vectors are longer and their first dimensions are what old ones are compared with, a
+    gallery that is partly filled is one index of the longer vectors, with zeros after each old
+    one. A unit query's product with an item, BT2's similarity (section 3), then is of one scale
+    for both kinds. Two cosines, of the first dimensions and of all, are not: old vectors stand
+    nearer to their queries, right or wrong, and hide filled items.
+    """
 
     def __init__(self, work: EvaluationWork[Path]) -> None:
         last = len(work.vectors) - 1
@@ -40,6 +48,8 @@ class LastUpdate:
         converted, _ = convert(self.stored, self.folder)
         queries = view(new, self.folder, self.stored[0])
         merge = load_merge(self.folder)
+        if _is_prefix(self.folder) and converted.shape[1] == queries.shape[1] < new.shape[1]:
+            queries, converted = new, _padded(converted, new.shape[1])
         self.state = BackfillState(self.stored[0], converted, queries, new, merge)
 
     def incomparable(self, n_scores: int = 0) -> str | None:
@@ -159,6 +169,18 @@ def _losses(head: Head, stored: Floats, items: Evaluation) -> tuple[Floats | Non
         return head(vectors, rows.to(torch.int64), reduction="none")
 
     return apply(_Function(losses), stored, rows), ""
+
+
+def _is_prefix(folder: Path | None) -> bool:
+    """Tell an update whose old vectors are compared with the first dimensions of a new query."""
+    if folder is None or not has_part(folder, "query_view"):
+        return False
+    return isinstance(load_module(folder / "query_view.safetensors"), FirstDims)
+
+
+def _padded(vectors: Floats, dim: int) -> Floats:
+    """``[n, d]`` with zeros up to ``[n, dim]``."""
+    return np.pad(vectors, ((0, 0), (0, dim - vectors.shape[1])))
 
 
 class _Function(Portable):

@@ -124,15 +124,59 @@ def test_an_order_that_cannot_be_made_says_why(inputs, items):
 def test_queries_in_the_old_space_do_not_ask_the_new_classifier(inputs, items):
     (inputs["update2"] / "convert.safetensors").unlink()
     save_module(FirstDims(5), inputs["update2"] / "query_view.safetensors")
-    state = LastUpdate(of_folders(inputs, **PARAMS)).state
-    assert (state.view.shape[1], state.stored.shape[1], state.new.shape[1]) == (5, 5, 6)
     found = evaluate_backfilling(of_folders(inputs, **PARAMS), items)
     assert set(found["orders"]) == {"random", "priority", "entropy:old", "true-l2"}
     assert "old space" in found["omitted"]["entropy"]
-    reason = evaluate_backfilling(of_folders(inputs, **PARAMS | {"distance": "l2"}), items)[
-        "reason"
-    ]
-    assert reason == "l2 distances in 5 and 6 dimensions cannot be ranked together"
+
+
+def test_old_vectors_stand_in_the_longer_index_with_zeros(inputs, items):
+    (inputs["update2"] / "convert.safetensors").unlink()
+    save_module(FirstDims(5), inputs["update2"] / "query_view.safetensors")
+    state = LastUpdate(of_folders(inputs, **PARAMS)).state
+    np.testing.assert_array_equal(state.view, state.new)
+    np.testing.assert_array_equal(state.stored, np.c_[state.old, np.zeros(len(state.old))])
+    for distance in ("cosine", "l2"):
+        params = PARAMS | {"distance": distance, "orders": ["random"]}
+        found = evaluate_backfilling(of_folders(inputs, **params), items)
+        curve = found["orders"]["random"]["curves"]["cmc_at_1"]
+        ends = [
+            first_rank(state.new[:, :5], state.old, items, distance),
+            first_rank(state.new, state.new, items, distance),
+        ]
+        assert [curve[0], curve[-1]] == pytest.approx(ends, abs=1e-4)  # four digits are kept
+
+
+def test_lists_of_two_lengths_have_no_distance_in_common(inputs, items):
+    (inputs["update2"] / "convert.safetensors").unlink()
+    save_module(Affine(6, 5), inputs["update2"] / "query_view.safetensors")
+    state = LastUpdate(of_folders(inputs, **PARAMS)).state
+    assert (state.view.shape[1], state.stored.shape[1], state.new.shape[1]) == (5, 5, 6)
+    found = evaluate_backfilling(of_folders(inputs, **PARAMS | {"distance": "l2"}), items)
+    assert found["reason"] == "l2 distances in 5 and 6 dimensions cannot be ranked together"
+
+
+def test_a_filled_item_is_found_before_an_old_one_that_is_nearer_in_its_part(tmp_path):
+    """One query, worked by hand: 0.8 of its length are the part that old vectors have.
+
+    The old wrong item is at cosine 0.9 to that part, the new right one at 0.85 to the whole: two
+    cosines put the wrong one first, one index puts it at 0.9 * 0.8 = 0.72.
+    """
+    query, wrong = np.array([0.8, 0.0, 0.6]), np.array([0.9, np.sqrt(1 - 0.81), 0.0])
+    side = np.array([0.6, 0.0, -0.8])  # at a right angle to the query
+    right = 0.85 * query + np.sqrt(1 - 0.85**2) * side
+    rows = {
+        "vectors0": np.array([[1, 0], wrong[:2], [0, 1]]),
+        "vectors1": np.array([query, [0, 1, 0], right]),
+    }
+    folders = {name: tmp_path / name for name in (*rows, "update1")}
+    for name, folder in folders.items():
+        folder.mkdir()
+        if name in rows:
+            np.save(folder / "vectors.npy", rows[name].astype(np.float32))
+    save_module(FirstDims(2), folders["update1"] / "query_view.safetensors")
+    state = LastUpdate(of_folders(folders, generations=["old", "new"], distance="cosine")).state
+    products = state.view[0] @ np.array([state.stored[1], state.new[2]]).T
+    np.testing.assert_allclose(products, [0.72, 0.85], rtol=1e-6)
 
 
 def test_vectors_that_cannot_be_compared(inputs, items):
@@ -147,6 +191,18 @@ def test_a_priority_that_is_no_number_is_refused(inputs, items):
     save_module(Broken(), inputs["update2"] / "priority.safetensors")
     with pytest.raises(BenchError, match="priority: expected a finite number for each of 32"):
         evaluate_backfilling(of_folders(inputs, **PARAMS), items)
+
+
+def first_rank(queries, gallery, items, distance):
+    """Share of queries whose best item is a right one, by all distances in float64."""
+    q, g = (x.astype(np.float64) for x in (queries[items.query], gallery[items.gallery]))
+    if distance == "cosine":
+        q, g = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (q, g))
+    far = ((q[:, None] - g[None]) ** 2).sum(2)
+    far[items.ids[items.query][:, None] == items.ids[items.gallery]] = np.inf
+    same = items.labels[items.query][:, None] == items.labels[items.gallery]
+    best = [np.where(mask, far, np.inf).min(1) for mask in (same, ~same)]
+    return (best[0] < best[1]).mean()
 
 
 @pytest.fixture(scope="session")
