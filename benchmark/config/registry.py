@@ -86,8 +86,9 @@ class MethodFile:
 
     @property
     def longer(self) -> bool:
-        """Tell whether it declares that its vectors may be longer than the old ones."""
-        return "dimension" in _declared(self.source, "changes", ())
+        """Tell whether it says anywhere that it changes the dimension."""
+        nodes = ast.walk(syntax_tree(self.source))
+        return any(isinstance(n, ast.Constant) and n.value == "dimension" for n in nodes)
 
     @property
     def control(self) -> bool:

@@ -105,8 +105,9 @@ class Update:
             dimensions); by default the identity.
         joint_view: In its place where the old model embeds queries too: the query's vectors by the
             new and by the old model, ``[n, d_new]`` and ``[n, d_old]``, -> the same space.
-        merge: How results by that query and results by the new one become one ranking; by default
-            scores are compared as they are.
+        merge: How results by that query and results by the new one become one ranking. By default
+            scores are compared as they are, which needs views that keep distances; of others
+            there is no score while a gallery is filled.
         priority: Stored gallery -> ``[n]``; larger is backfilled first, ties by id.
         curves: Training curves by name.
     """

@@ -153,11 +153,20 @@ def record_key(
             track.get("recipe", {}).pop(name, None)
     models = [plain_model(model) for model in setup.models]
     sources = [registry.method_file(name).fingerprint for name in (label, "independent")]
-    backfilled = "backfilling" in setup.protocol.tasks and registry.method_file(label).longer
     return digest([
         protocol, track, models, source, label, setup.params(label), seed, first_seed, sources,
-        TRAINING, SCORING, *(["one index"] if backfilled else []),
+        TRAINING, SCORING, *(["one index"] if one_index(setup, label) else []),
     ])  # fmt: skip
+
+
+def one_index(setup: Setup, label: str) -> bool:
+    """Tell backfilling by a method whose vectors may be longer than those in the gallery.
+
+    Earlier code scored it otherwise; the names of stages and records say so.
+    """
+    if "backfilling" not in setup.protocol.tasks:
+        return False
+    return registry.method_file(label).longer or len({m.dim for m in setup.models}) > 1
 
 
 def plain(spec: Model) -> dict[str, Any]:

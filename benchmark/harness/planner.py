@@ -24,6 +24,7 @@ from benchmark.harness.graph import (
     Stage,
     UpdateStage,
     data_source,
+    one_index,
     plain,
     plain_model,
     record_key,
@@ -318,7 +319,7 @@ class _Layout:
             params["head_new"] = chain[-1]
             if protocol.old_head == "kept":
                 params["head_old"] = chain[-2]
-            params["one_index"] = "dimension" in method.changes
+            params["one_index"] = one_index(self.setup, label)
         work = kinds.EvaluationWork[Stage](
             part=part, generations=self.names, distance=track.distance, far=track.far,
             fpir=track.fpir, tasks=tasks, narrow=self.setup.narrowing(), where=self._where(),

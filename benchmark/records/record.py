@@ -267,7 +267,8 @@ class Run(Model):
     """By kind of stage."""
     peak_memory_bytes: NotNegative | None = None
     training_cost: Amount | None = None
-    """Training time of the method's updates over that of the independent models."""
+    """Training time of the method's updates over that of the independent models; a model of
+    side-information is not counted."""
 
 
 class Record(Model):

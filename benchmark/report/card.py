@@ -48,7 +48,7 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         "parameters": option_notes(method),
         **({"variant of": file.variant_of} if file.variant_of else {}),
         "variants": {k: dict(v) for k, v in method.variants.items()},
-        **_costs(name, measured),
+        **_costs(name, measured, any(n.startswith("side:") for n in method.needs)),
         "file": f"methods/{file.path.name}",
     }
 
@@ -107,8 +107,11 @@ def field_notes(source: str) -> dict[str, str]:
     return notes
 
 
-def _costs(name: str, measured: Path) -> dict[str, str]:
-    """Added parameters and training time by the committed records of this very variant."""
+def _costs(name: str, measured: Path, beside: bool) -> dict[str, str]:
+    """Added parameters and training time by the committed records of this very variant.
+
+    ``beside``: side-information has a model of its own, which neither counts.
+    """
     paths = sorted(measured.glob(f"*/*/{name.replace(':', '+')}/seed-*.json"))
     records = [record for path in paths if (record := _finished(path)) is not None]
     if not records:
@@ -122,7 +125,8 @@ def _costs(name: str, measured: Path) -> dict[str, str]:
     if shares:
         middle = statistics.median(shares)
         of = f"median of {len(shares)} records, {min(shares):.2f} to {max(shares):.2f}"
-        costs["training cost"] = f"{middle:.2f} of the independent model's ({of})"
+        more = "; its side-information's model is not counted" if beside else ""
+        costs["training cost"] = f"{middle:.2f} of the independent model's ({of}){more}"
     return costs
 
 

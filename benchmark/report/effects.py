@@ -192,8 +192,12 @@ def _worst(curves: OrderCurves, metric: str) -> float | None:
 def _above(curves: OrderCurves | None, record: Record, of: RankCriterion) -> float | None:
     """The share of the gallery from which on a curve stays above old/old; None if it never does."""
     metric, ends = of.metric, ends_of(record, of.metric)
-    if curves is None or metric in curves.share_above or ends is None:
-        return None if curves is None else curves.share_above.get(metric)
+    if curves is None or ends is None:
+        return None
+    old = list(record.models)[-2]
+    shared = record.scores.get(f"{old}/{old}", {}).get(metric) in (None, ends[0])
+    if shared and metric in curves.share_above:  # of an old model of its own it says nothing
+        return curves.share_above[metric]
     points = curves.curves.get(metric, ())
     sign = 1.0 if of.higher else -1.0
     under = [i for i, point in enumerate(points) if sign * point <= sign * ends[0]]

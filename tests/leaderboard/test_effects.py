@@ -176,6 +176,19 @@ def test_worst_points_of_older_records_come_from_their_curves(curves):
     )
 
 
+@pytest.mark.parametrize(("own", "expected"), [(0.5, 0.3), (0.6, 0.01)])
+def test_above_is_above_the_old_model_that_all_share(own, expected):
+    """A method with an old model of its own noted the share from which it is above that one."""
+    task = backfilled()
+    task["orders"]["random"] = {**task["orders"]["random"], "share_above": {"cmc_at_1": 0.3}}
+    fields = {"protocol": "backfill", "backfilling": task, "bounds": {
+        "lower": {"cmc_at_1": 0.5}, "upper": {"cmc_at_1": 0.9},
+    }}  # fmt: skip
+    record = make_record("d-simplex", 0.6, 0.9, lower=own, **fields)
+    effect = effects([record], criterion([record], "cmc_at_1"))["d-simplex"]
+    assert effect.above.value == pytest.approx(expected)
+
+
 def test_the_row_of_keeping_the_old_model_stands_where_it_belongs(several):
     rows = [r for r in tables.ranking(several, "cmc_at_1").rows if r.kind != "bound"]
     names = [row.labels[1].text for row in rows]

@@ -25,6 +25,10 @@ from benchmark.tasks.base import BackfillState
 _DIGITS = 4
 """Curves are for plots; areas keep their precision."""
 
+_SAME = 1e-3
+"""Products of unit vectors, or distances against the largest, that count as the same."""
+_SOME = 512
+"""Items whose distances tell whether a view of queries keeps them."""
 _MOST = 1_000_000
 """Scores at each point of a curve of lists that are merged block by block."""
 
@@ -38,7 +42,8 @@ class LastUpdate:
     gallery that is partly filled is one index of the longer vectors, with zeros after each old
     one. A unit query's product with an item, BT2's similarity (section 3), then is of one scale
     for both kinds. Two cosines, of the first dimensions and of all, are not: old vectors stand
-    nearer to their queries, right or wrong, and hide filled items.
+    nearer to their queries, right or wrong, and hide filled items. For the same reason a view of
+    queries that changes their distances to each other gives no curve without a merge.
     """
 
     def __init__(self, work: EvaluationWork[Path]) -> None:
@@ -67,7 +72,22 @@ class LastUpdate:
             return f"its lists are merged block by block, for at most {_MOST:.0e} scores a point"
         if self.work.distance == "l2" and stored != new:
             return f"l2 distances in {stored} and {new} dimensions cannot be ranked together"
+        if merge is None and not self._keeps_distances():
+            return (
+                "queries for old items are of another space than queries for filled ones: their "
+                "scores have no common scale, and the method says of none"
+            )
         return None
+
+    def _keeps_distances(self) -> bool:
+        """Tell a view of queries, if there is any, that a filled item could have, too."""
+        if self.state.view is self.state.new:
+            return True
+        view, new = (
+            _gram(x[:_SOME].astype(np.float64), self.work.distance)
+            for x in (self.state.view, self.state.new)
+        )
+        return bool(np.abs(view - new).max(initial=0.0) <= _SAME * np.abs(new).max(initial=1.0))
 
     def priority(self) -> Floats | None:
         """The update's own priority of all items, ``[n]``; ``None`` where it gives none."""
@@ -169,6 +189,16 @@ def _losses(head: Head, stored: Floats, items: Evaluation) -> tuple[Floats | Non
         return head(vectors, rows.to(torch.int64), reduction="none")
 
     return apply(_Function(losses), stored, rows), ""
+
+
+def _gram(vectors: NDArray[np.float64], distance: str) -> NDArray[np.float64]:
+    """Products of unit vectors, or of vectors less their mean for ``l2``, ``[n, n]``."""
+    if distance == "l2":
+        vectors = vectors - vectors.mean(axis=0)
+    else:
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = vectors / np.where(lengths > 0, lengths, 1.0)
+    return vectors @ vectors.T
 
 
 def _is_prefix(folder: Path | None) -> bool:

@@ -10,6 +10,7 @@ from support.made_stages import of_folders
 from benchmark import BenchError
 from benchmark.data.toy import Toy
 from benchmark.harness.evaluation.partial_backfill import LastUpdate, evaluate_backfilling
+from benchmark.models.basis import Rotation
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module
 from benchmark.models.parts import Affine, FirstDims, KeepSide
@@ -153,6 +154,18 @@ def test_lists_of_two_lengths_have_no_distance_in_common(inputs, items):
     assert (state.view.shape[1], state.stored.shape[1], state.new.shape[1]) == (5, 5, 6)
     found = evaluate_backfilling(of_folders(inputs, **PARAMS | {"distance": "l2"}), items)
     assert found["reason"] == "l2 distances in 5 and 6 dimensions cannot be ranked together"
+
+
+def test_queries_of_another_space_give_no_curve_unless_they_keep_distances(inputs, items):
+    params = PARAMS | {"orders": ["random"]}
+    save_module(Affine(6, 6), inputs["update2"] / "query_view.safetensors")
+    for distance in ("cosine", "l2"):
+        found = evaluate_backfilling(of_folders(inputs, **params | {"distance": distance}), items)
+        assert "another space" in found["reason"] and "orders" not in found
+    save_module(Rotation(6), inputs["update2"] / "query_view.safetensors")
+    for distance in ("cosine", "l2"):
+        found = evaluate_backfilling(of_folders(inputs, **params | {"distance": distance}), items)
+        assert len(found["orders"]["random"]["curves"]["map"]) == 101
 
 
 def test_a_filled_item_is_found_before_an_old_one_that_is_nearer_in_its_part(tmp_path):
