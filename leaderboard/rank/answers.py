@@ -194,7 +194,7 @@ def board_answer(board: RankedBoard) -> dict[str, Any]:
         why = f"Training does not pay here: {board.unpaid}. No method has a rank."
         return {"method": None, "lines": [why], "sure": True}
     fit, direct = candidates(board), direct_words(board)
-    lines = []
+    effects, lines = board.standing.effects, []
     if not fit:
         lines += none_words(board, direct=bool(direct))
     else:
@@ -202,16 +202,17 @@ def board_answer(board: RankedBoard) -> dict[str, Any]:
         place = board.standing.place(best)
         others = "1 other" if place.tied == 1 else f"{place.tied} others"
         tied = f" Tied with {others}." if place.rank and place.tied else ""
-        effect = board.standing.effects[best]
+        effect = effects[best]
         lines.append(f"{keeps(effect)}.{tied} {score_words(board, effect)}.")
         if needs := [HELD[need] for need in held(board.info[best])]:
             lines.append(f"It needs {' and '.join(needs)}.")
+            if other := next((m for m in fit if not held(board.info[m])), None):
+                lines.append(f"Without that {other} {keeps(effects[other])}.")
         lines.append(f"Worst moment: {worst_words(board, effect)}.")
     lines += direct
     plain = plain_words(board, fit[0] if fit else None)
     half = half_words(board)
     lines += [words for words in (plain, half) if words]
-    effects = board.standing.effects
     hurting = [m for m in board.standing.in_order if effects[m].hurts and board.info[m].ranked]
     if hurting:
         lines.append(

@@ -189,6 +189,19 @@ def test_above_is_above_the_old_model_that_all_share(own, expected):
     assert effect.above.value == pytest.approx(expected)
 
 
+def test_an_answer_that_asks_for_more_names_the_best_that_does_not():
+    records = [
+        make_record(method, cross, 0.9, seed)
+        for seed in SEEDS
+        for method, cross in (("independent", 0.01), ("cascade", 0.85 + seed / 1000), ("l2", 0.7))
+    ]
+    answer = answers.board_answer(boards_of(records)[0])
+    assert answer["method"] == "cascade"
+    needs, without = answer["lines"][1:3]
+    assert needs.startswith("It needs time to run the old model, too, on every query")
+    assert without == "Without that l2 keeps 50 % ± 0 of the upgrade."
+
+
 def test_the_row_of_keeping_the_old_model_stands_where_it_belongs(several):
     rows = [r for r in tables.ranking(several, "cmc_at_1").rows if r.kind != "bound"]
     names = [row.labels[1].text for row in rows]
