@@ -77,7 +77,8 @@ def _scores(study: Study) -> Iterator[str]:
     """Scores of a random order, and of queries that fit the other model's gallery."""
     names = [name for name in (KEEP, REEMBED) if name in study.outcomes]
     scores = {n: o.scored[study.metric] for n, o in study.outcomes.items()}
-    if study.inputs.criterion != "agreement" and "naive" in scores and len(names) > 1:
+    by_agreement = study.inputs.criterion == "agreement"
+    if not by_agreement and "naive" in scores and len(names) > 1:
         gains = [difference(scores["naive"], scores[name], study.groups) for name in names]
         if all(gain.is_above(0.0) for gain in gains):
             yield (
@@ -89,6 +90,14 @@ def _scores(study: Study) -> Iterator[str]:
         chance = _chance(study, name)
         found = mean(scores[name], study.groups)
         if chance is not None and found.low is not None and found.low <= chance:
+            if by_agreement:
+                yield (
+                    f"the old model shares {100 * found.known:.1f} % of the ten nearest with the "
+                    f"new one, not measurably more than by chance ({100 * chance:.1f}): is either "
+                    "model's gallery of the same model as its queries, and do ids name the same "
+                    "items?"
+                )
+                return
             words, files = _SIDES[name]
             yield (
                 f"{100 * found.known:.1f} with {words} is not measurably more than a random order "

@@ -114,6 +114,8 @@ def slices(document: Document) -> list[str]:
         "Queries are in a slice by their own id, or by that of a relevant item; a loss is sure by "
         "one-sided tests at 5 %, corrected for all slices."
     ]
+    if document["inputs"]["judge"] == "agreement":
+        lines.append("A gain is one of agreement with the new model, which is not accuracy.")
     if found["unknown"]:
         lines.append(f"{found['unknown']:,} lines are of no judged query or its items.")
     return lines

@@ -14,7 +14,6 @@ _BY = {"queries": "queries' own old vectors", "pairs": "held-out pairs' own old 
 _HITS = {
     "qrels": "a relevant item is among the ten nearest, or no longer",
     "labels": "the nearest item is relevant, or no longer",
-    "agreement": "they agree more with the new model, or less",
 }
 
 
@@ -168,6 +167,9 @@ def headline(document: Document) -> str:
     if verdict["decided"]:
         return title
     lower = title if document["models"] is not None else f"{title[0].lower()}{title[1:]}"
+    if document["inputs"]["judge"] == "agreement":
+        then = "For now" if name == KEEP else "If it is"
+        return f"Not known without judgements: is the new model better? {then}: {lower}"
     return f"Not decided: {lower} for now" if name == KEEP else f"Likely, but not decided: {lower}"
 
 
@@ -197,6 +199,12 @@ def reasons(document: Document) -> list[str]:
     if old:
         parts.insert(0, f"{score(old['score'])} with the old model")
     lines.append(f"{label(document)}: {', '.join(parts)}.")
+    if document["inputs"]["judge"] == "agreement":
+        lines.append(
+            "That is how many of the ten nearest are those of re-embedding, which agrees with "
+            "itself whatever the new model is: it is not accuracy. Judgements (--qrels) or labels "
+            "would tell which model is better."
+        )
     if (upgrade := new["to_keep"]) is not None:
         lines.append(
             f"The upgrade: {numbers.number(upgrade['value'], signed=True)} points "
