@@ -69,6 +69,28 @@ def test_queries_that_are_items(made):
     assert not any("find themselves" in line for line in told)
 
 
+def test_judgements_that_count_from_one(made):
+    def counted(query, item):
+        qrels = {q + query: {int(row) + item: 1.0} for q, row in enumerate(made.relevant)}
+        return qrels | {100 - 1 + query: {600 - 1 + item: 1.0, 1: 1.0}}
+
+    told = [line for line in warnings(made, qrels=counted(1, 1)) if "counted" in line]
+    assert told == [
+        f"{name} has no ids, so its rows are known by number, from 0; the judgements name "
+        f"{last} but no {last.split()[0]} 0: are they counted from 1?"
+        for name, last in (("queries", "query 100"), ("old_gallery", "item 600"))
+    ]
+    for query, item, names in ((1, 0, ["queries"]), (0, 1, ["old_gallery"]), (0, 0, [])):
+        told = warnings(made, qrels=counted(query, item))
+        assert [line.split()[0] for line in told if "counted" in line] == names
+    ids = {"queries": np.arange(1, 101), "old_gallery": np.arange(1, 601)}
+    ids |= {"old_queries": ids["queries"], "new_gallery": ids["old_gallery"]}
+    assert warnings(made, qrels=counted(1, 1), ids=ids) == []
+    texts = {"pairs_old": made.old[:300], "pairs_new": made.new[:300], "new_gallery": None}
+    told = warnings(made, qrels=counted(1, 1), **texts)
+    assert sum("counted" in line for line in told) == 2
+
+
 @pytest.mark.parametrize(("criterion", "n"), [("qrels", 40), ("labels", 40), ("labels", 1)])
 def test_chance_is_the_mean_of_random_orders(criterion, n):
     rng = np.random.default_rng(0)
