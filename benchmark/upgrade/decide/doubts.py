@@ -13,6 +13,10 @@ _DEEPEST = 10
 """Ranks that nDCG looks at."""
 _FEW = 50
 """Random items from which on estimates are worth reading."""
+_GONE = 0.5
+"""Share of the relevant items from which on those without a new vector are warned of: most of what
+judgements say is then unused, and the few items that are left of a query's are easier or harder to
+rank than all: by a random sixth of NPL's items an upgrade looks half as large as it is."""
 _FLAT = 1e-6
 """Share of the largest number by which vectors that are all the same may differ, by rounding."""
 _SIDES = {
@@ -60,13 +64,20 @@ def _own(study: Study) -> Iterator[str]:
 
 
 def _sample(study: Study) -> Iterator[str]:
-    """A sample of little more than relevant items, which says nothing of the others."""
+    """A sample of few relevant items, or of little more than these."""
     inputs = study.inputs
-    if inputs.request.gone:
-        return
+    if inputs.request.gone or inputs.criterion != "qrels":
+        return  # by class all items are relevant to some query, and no sample has most of them
     gallery, relevant = inputs.gallery, np.unique(inputs.qrels.rows)
+    gone = len(np.setdiff1d(relevant, gallery.embedded))
+    if gone > _GONE * len(relevant):
+        yield (
+            f"{gone:,} of {len(relevant):,} relevant items have no new vector and are left out: "
+            "scores, and what an upgrade brings, are those of the others alone; embed all items "
+            "that are relevant to a query, too"
+        )
     plain = len(np.setdiff1d(gallery.embedded, relevant))
-    if inputs.criterion == "qrels" and plain < _FEW and plain < gallery.rows - len(relevant):
+    if plain < _FEW and plain < gallery.rows - len(relevant):
         yield (
             f"only {plain} of the embedded items are relevant to no query: what the other items "
             "would do is told from these; embed some hundred random items, too"
