@@ -198,7 +198,7 @@ def reasons(document: Document) -> list[str]:
         parts.insert(0, f"{score(chosen['score'])} with this")
     if old:
         parts.insert(0, f"{score(old['score'])} with the old model")
-    lines.append(f"{label(document)}: {', '.join(parts)}.")
+    lines.append(f"{label(document)}{_own(document)}: {', '.join(parts)}.")
     if document["inputs"]["judge"] == "agreement":
         lines.append(
             "That is how many of the ten nearest are those of re-embedding, which agrees with "
@@ -215,16 +215,25 @@ def reasons(document: Document) -> list[str]:
     return lines
 
 
+def _own(document: Document) -> str:
+    """The queries of the figures, where the model that is taken has others than all models."""
+    found, n = document["models"], document["inputs"]["judged_queries"]
+    if found is None or n == found["queries"]:
+        return ""
+    return f" on the {n:,} judged queries of {found['taken']}"
+
+
 def models(document: Document) -> list[str]:
     """The grounds of the ranks of several new models, and which of them cannot be told apart."""
     found = document["models"]
-    lines = [f"On the {found['queries']:,} queries that all models answer."]
-    if found["left_out"]:
-        lines[0] += f" {found['left_out']:,} of some are left out."
+    said = "no other model can be followed"
     if found["tied"]:
-        lines.append(f"{found['taken']} cannot be told from {', '.join(found['tied'])}.")
+        said = f"{found['taken']} cannot be told from {', '.join(found['tied'])}"
     elif len(found["places"]) > 1:
-        lines.append(f"{found['taken']} surely beats the others.")
+        said = f"{found['taken']} surely beats the others"
+    lines = [f"On the {found['queries']:,} judged queries that all models have, {said}."]
+    if found["left_out"]:
+        lines.append(f"Models have up to {found['left_out']:,} more, which are left out of this.")
     return lines
 
 
