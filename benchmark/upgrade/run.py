@@ -1,6 +1,6 @@
 """The report on an upgrade, from vectors: ``bench upgrade`` as a call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +29,8 @@ from benchmark.upgrade.read.inputs import common_rows, query_places, read_inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Tell, UpgradeRequest
 from benchmark.upgrade.search.index import Settings
 from benchmark.upgrade.show.report import UpgradeReport, make_document
+
+_WARNING = "Warning: "
 
 
 def upgrade(
@@ -81,7 +83,7 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
     if any(each.name == compared.taken and each.sure is False for each in compared.places):
         sure = taken.decision.name == KEEP and taken.decision.decided
         taken = replace(taken, decision=replace(taken.decision, decided=sure))
-    return _reported(taken, tell, settings, compared)
+    return _reported(_warned_of_all(compared.taken, taken, judged), tell, settings, compared)
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,34 @@ def _judged(
     evidence = Evidence.of(result.outcomes, result.metric, result.groups, least)
     decision = decide(evidence, request.constraints, request.wanted)
     return _Judged(result, findings, evidence, decision)
+
+
+def _warned_of_all(
+    name_taken: str, taken: _Judged, judged: Mapping[str, _Judged]
+) -> _Judged:  # fmt: skip
+    """The model that is taken, with the warnings of each: those of all once, others by name."""
+    warnings = {
+        name: [line for line in each.study.inputs.told if line.startswith(_WARNING)]
+        for name, each in judged.items()
+    }
+    of_all = [line for line in next(iter(warnings.values()))
+              if all(line in its for its in warnings.values())]  # fmt: skip
+    told = [
+        *of_all,
+        *(f"{_WARNING}{name}: {line.removeprefix(_WARNING)}"
+          for name, its in warnings.items() for line in its if line not in of_all),
+        *(line for line in taken.study.inputs.told if not line.startswith(_WARNING)),
+    ]  # fmt: skip
+    inputs = replace(taken.study.inputs, told=tuple(told))
+    stored = inputs.gallery.stored.name
+    odd = [
+        replace(found, of=f"{name}: {found.of}")
+        for name, each in judged.items() if name != name_taken
+        for found in each.findings if found.odd and found.of != stored
+    ]  # fmt: skip
+    return replace(
+        taken, study=replace(taken.study, inputs=inputs), findings=[*taken.findings, *odd]
+    )
 
 
 def _bridged(request: UpgradeRequest, cluster: Cluster | None, tell: Tell) -> _Judged:

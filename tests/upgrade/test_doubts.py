@@ -8,8 +8,11 @@ from support.upgrades import planted
 
 from benchmark.metrics.relevance import RelevantRanks, ndcg
 from benchmark.metrics.retrieval import average_precision
+from benchmark.report.renderers.terminal import plain
 from benchmark.upgrade.decide import doubts
 from benchmark.upgrade.run import upgrade
+from benchmark.upgrade.show.tables import tables
+from benchmark.upgrade.show.wording import risks
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +70,53 @@ def test_queries_that_are_items(made):
     near = {i: {(i + 1) % 600: 1.0} for i in range(600)}
     told = warnings(made, **(own | {"qrels": near}), queries_are_items=True)
     assert not any("find themselves" in line for line in told)
+
+
+def test_judgements_that_count_from_one(made):
+    def counted(query, item):
+        qrels = {q + query: {int(row) + item: 1.0} for q, row in enumerate(made.relevant)}
+        return qrels | {100 - 1 + query: {600 - 1 + item: 1.0, 1: 1.0}}
+
+    told = [line for line in warnings(made, qrels=counted(1, 1)) if "counted" in line]
+    assert told == [
+        f"{name} has no ids, so its rows are known by number, from 0; the judgements name "
+        f"{last} but no {last.split()[0]} 0: are they counted from 1?"
+        for name, last in (("queries", "query 100"), ("old_gallery", "item 600"))
+    ]
+    for query, item, names in ((1, 0, ["queries"]), (0, 1, ["old_gallery"]), (0, 0, [])):
+        told = warnings(made, qrels=counted(query, item))
+        assert [line.split()[0] for line in told if "counted" in line] == names
+    ids = {"queries": np.arange(1, 101), "old_gallery": np.arange(1, 601)}
+    ids |= {"old_queries": ids["queries"], "new_gallery": ids["old_gallery"]}
+    assert warnings(made, qrels=counted(1, 1), ids=ids) == []
+    texts = {"pairs_old": made.old[:300], "pairs_new": made.new[:300], "new_gallery": None}
+    told = warnings(made, qrels=counted(1, 1), **texts)
+    assert sum("counted" in line for line in told) == 2
+
+
+def test_a_sample_without_most_of_the_relevant_items(made):
+    """Of 100 relevant items 49, or 50, have a new vector: the report says so, and then warns."""
+    others = np.setdiff1d(np.arange(600), made.relevant)[:200]
+    qrels = {q: {str(row): 1.0} for q, row in enumerate(made.relevant)}
+    given = {
+        "old_gallery": made.old, "queries": made.queries, "old_queries": made.old_queries,
+        "qrels": qrels, "maps": "procrustes",
+    }  # fmt: skip
+    for n, odd in ((49, True), (50, False), (100, False)):
+        rows = np.concatenate([made.relevant[:n], others])
+        ids = {"old_gallery": np.arange(600), "new_gallery": rows}
+        report = upgrade(**given, new_gallery=made.new[rows], ids=ids)
+        told = [line for line in risks(report.document) if "relevant items have no new" in line]
+        assert len(told) == odd
+        if odd:
+            assert told[0].startswith("Warning: 51 of 100 relevant items have no new vector")
+        shown = str(report).replace("\n", " ")
+        assert (f"{n} of 100 relevant pairs count" in shown) == (n < 100)
+        whole = plain(tables(report.document, every=True)).replace("\n", " ")
+        assert whole.count("relevant pairs count") == (n < 100)
+    groups = (made.new @ made.new[:9].T).argmax(1)
+    labels = {"qrels": None, "labels": (groups[made.relevant], groups)}
+    assert warnings(made, **labels, new_gallery=made.new[rows], ids=ids) == []
 
 
 @pytest.mark.parametrize(("criterion", "n"), [("qrels", 40), ("labels", 40), ("labels", 1)])

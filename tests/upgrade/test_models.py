@@ -11,7 +11,9 @@ from support.vector_files import write
 import benchmark
 from benchmark import BenchError
 from benchmark.metrics.intervals import mean_difference
+from benchmark.upgrade.show import wording
 from benchmark.upgrade.show.tables import models as table
+from benchmark.upgrade.show.wording import reasons, risks
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +117,63 @@ def test_samples_and_queries_need_not_be_the_same(made, tmp_path):
     assert models["queries"] == len(both) and models["left_out"] > 0
     # It is the same model; what is not embedded is estimated from other queries.
     assert all(abs(d["value"]) < 0.02 for d in models["differences"])
+
+
+@pytest.fixture(scope="module")
+def unlike(made, tmp_path_factory):
+    """A good model with all queries, and noise with half of them, under ids."""
+    found = made.arguments(np.arange(len(made.new))) | {"maps": "procrustes"}
+    names = np.arange(len(made.queries))
+    del found["new_gallery"], found["queries"]
+    rng, files = np.random.default_rng(8), {}
+    noise = [rng.standard_normal(x.shape).astype(np.float32) for x in (made.new, made.queries)]
+    noise[0] *= rng.lognormal(0, 1, (len(noise[0]), 1)).astype(np.float32)
+    found["ids"] = {"old_gallery": np.arange(len(made.old)), "old_queries": names}
+    folder = tmp_path_factory.mktemp("models")
+    for name, new, queries, n in (
+        ("good", made.new, made.queries, 200), ("noise", *noise, 100),
+    ):  # fmt: skip
+        for side, vectors, ids in (
+            ("new", new, np.arange(len(new))), ("q", queries[:n], names[:n]),
+        ):  # fmt: skip
+            files[name, side] = folder / f"{side}-{name}.npy"
+            write(files[name, side], vectors, ids)
+    models = {name: (files[name, "new"], files[name, "q"]) for name in ("good", "noise")}
+    return benchmark.upgrade(**found, models=models).document
+
+
+def test_figures_say_which_queries_they_are_of(unlike, report):
+    again = next(s for s in unlike["strategies"] if s["name"] == "re-embed")
+    (said,) = (line for line in reasons(unlike) if line.startswith("nDCG@10"))
+    assert said.startswith("nDCG@10 on the 200 judged queries of good: ")
+    assert f"{100 * again['score']['value']:.1f} with everything embedded again" in said
+    lines = wording.models(unlike)
+    assert (
+        lines[0] == "On the 100 judged queries that all models have, good surely beats the others."
+    )
+    assert lines[1].startswith("Models have up to 100 more")
+    place = next(each for each in unlike["models"]["places"] if each["name"] == "good")
+    assert place["again"]["value"] != again["score"]["value"]
+    # Of the same queries nothing is said.
+    assert any(line.startswith("nDCG@10: ") for line in reasons(report.document))
+    assert len(wording.models(report.document)) == 1
+
+
+def test_each_model_is_warned_of(unlike):
+    told = [line for line in risks(unlike) if line.startswith("Warning: ")]
+    noise = [line for line in told if line.startswith("Warning: noise: ")]
+    assert sum("not measurably more than a random order" in line for line in noise) == 1
+    assert sum("items that are near in" in line for line in noise) == 1
+    assert sum("not of one length" in line and "noise: " in line for line in told) == 1
+    assert not any(line.startswith("Warning: good") for line in told)
+
+
+def test_what_holds_for_all_models_is_warned_of_once(given):
+    same = given | {"old_queries": np.ones_like(given["old_queries"])}
+    told = benchmark.upgrade(**same).document["inputs"]["told"]
+    assert told.count("Warning: all vectors of the old queries are the same: "
+                      "nothing can be told from them") == 1  # fmt: skip
+    assert not any("of the old queries" in line and ": good" in line for line in told)
 
 
 def test_the_command(made, tmp_path):

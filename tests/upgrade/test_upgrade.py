@@ -1,6 +1,7 @@
 """The report on upgrades whose outcome is known beforehand."""
 
 import itertools
+import re
 from dataclasses import fields
 from typing import get_type_hints
 
@@ -13,9 +14,12 @@ import benchmark
 from benchmark import BenchError
 from benchmark.cli.app import app
 from benchmark.metrics.intervals import mean_interval
+from benchmark.report.renderers.terminal import plain
+from benchmark.upgrade.decide.gate import Condition
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.formats.rows import ArrayRows
 from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints, UpgradeRequest, missing
+from benchmark.upgrade.show.tables import tables
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +142,36 @@ def test_without_judgements_it_is_agreement(made):
     assert list(found["linear"]["metrics"]) == ["agreement_at_10"]
     assert found[REEMBED]["score"]["value"] == 1.0
     assert "not accuracy" in str(report).replace("\n", " ")
+
+
+def test_without_judgements_no_upgrade_is_announced(tmp_path):
+    """The new model knows nothing of the items, and agrees with itself all the same."""
+    made = noise()
+    given = made.arguments(np.arange(len(made.new))) | {
+        "old_gallery": made.new, "new_gallery": made.old, "queries": made.old_queries,
+        "old_queries": made.queries, "compressed": True, "transition": True,
+    }  # fmt: skip
+    judged = benchmark.upgrade(**given)
+    assert judged.document["verdict"]["decided"] and judged.recommended == KEEP
+    slices = tmp_path / "slices.tsv"
+    slices.write_text("id\tslice\n" + "".join(f"{q}\tall\n" for q in range(80)))
+    report = benchmark.upgrade(**given | {"qrels": None, "slices": slices})
+    document, found = report.document, by_name(report)
+    assert not document["verdict"]["decided"]
+    assert document["verdict"]["share_of"] == "re-embedding's results"
+    for each in (*found.values(), *document["compressed"]):
+        assert each["to_keep"] is None
+    assert all(each["fixed"] is each["broken"] is None for each in found.values())
+    share = found["linear"]["kept"]["value"]  # is agreement itself
+    assert share == pytest.approx(found["linear"]["score"]["value"])
+    assert document["worst"]["against"] == REEMBED
+    shown = plain(tables(document, every=True)).replace("\n", " ")
+    assert "Not known without judgements: is the new model better?" in shown
+    assert "A gain is one of agreement" in shown
+    assert not re.search("upgrade: |worthwhile|are broken|beats the old model", shown)
+    assert Condition.parse("upgrade<0.02").holds(document)
+    (chance,) = (line for line in document["inputs"]["told"] if "by chance" in line)
+    assert "the old model shares" in chance and "swapped" not in str(report)
 
 
 def test_rows_in_another_order_are_matched_by_id_or_refused(made, report):

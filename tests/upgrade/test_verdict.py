@@ -9,6 +9,7 @@ import pytest
 
 from benchmark.metrics.kept_share import measured
 from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
+from benchmark.upgrade.measure.evaluation import AGREEMENT
 from benchmark.upgrade.measure.study import StrategyOutcome
 from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints
 from benchmark.upgrade.search.strategies import Strategy
@@ -54,6 +55,29 @@ def test_shares_kept_are_of_the_way_from_old_to_new():
     assert shares["linear:query"].low < 0.5 < shares["linear:query"].high
     assert (shares[KEEP].value, shares[REEMBED].value) == (0.0, 1.0)
     assert shares[REEMBED].low == shares[REEMBED].high == 1.0
+
+
+def test_agreement_tells_of_no_upgrade():
+    """The old model agrees on 2 of 10, a map on 9.5: it keeps 95 %, and nothing is decided."""
+    scored = (OLD, [0.2]), (QUERY_MAP, [0.9, 1.0]), (NEW, [1.0])
+    outcomes = {
+        s.name: StrategyOutcome(s, {AGREEMENT: measured(np.resize(v, 100))}, np.empty(0), False)
+        for s, v in scored
+    }
+    found = Evidence.of(outcomes, AGREEMENT, None)
+    assert (found.upgrade, found.likely, found.better) == (None, None, None)
+    assert found.what == "re-embedding's results"
+    assert found.shares[KEEP].value == pytest.approx(0.2)
+    for wanted, name in ((0.9, "linear:query"), (0.99, REEMBED)):
+        said = decide(found, EVERYTHING, wanted)
+        assert said.name == name and not said.decided
+    held = replace(EVERYTHING, sources=False, index=False)
+    said = decide(found, held, 0.99)
+    assert (said.name, said.reason) == ("linear:query", "it agrees most of what can be done")
+    del outcomes["linear:query"]
+    said = decide(found, held, 0.99)
+    assert (said.name, said.reason) == (KEEP, "nothing that can be done agrees measurably more")
+    assert not said.decided
 
 
 def test_little_is_kept_by_what_is_cheap():

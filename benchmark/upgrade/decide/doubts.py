@@ -13,6 +13,10 @@ _DEEPEST = 10
 """Ranks that nDCG looks at."""
 _FEW = 50
 """Random items from which on estimates are worth reading."""
+_GONE = 0.5
+"""Share of the relevant items from which on those without a new vector are warned of: most of what
+judgements say is then unused, and the few items that are left of a query's are easier or harder to
+rank than all: by a random sixth of NPL's items an upgrade looks half as large as it is."""
 _FLAT = 1e-6
 """Share of the largest number by which vectors that are all the same may differ, by rounding."""
 _SIDES = {
@@ -60,13 +64,20 @@ def _own(study: Study) -> Iterator[str]:
 
 
 def _sample(study: Study) -> Iterator[str]:
-    """A sample of little more than relevant items, which says nothing of the others."""
+    """A sample of few relevant items, or of little more than these."""
     inputs = study.inputs
-    if inputs.request.gone:
-        return
+    if inputs.request.gone or inputs.criterion != "qrels":
+        return  # by class all items are relevant to some query, and no sample has most of them
     gallery, relevant = inputs.gallery, np.unique(inputs.qrels.rows)
+    gone = len(np.setdiff1d(relevant, gallery.embedded))
+    if gone > _GONE * len(relevant):
+        yield (
+            f"{gone:,} of {len(relevant):,} relevant items have no new vector and are left out: "
+            "scores, and what an upgrade brings, are those of the others alone; embed all items "
+            "that are relevant to a query, too"
+        )
     plain = len(np.setdiff1d(gallery.embedded, relevant))
-    if inputs.criterion == "qrels" and plain < _FEW and plain < gallery.rows - len(relevant):
+    if plain < _FEW and plain < gallery.rows - len(relevant):
         yield (
             f"only {plain} of the embedded items are relevant to no query: what the other items "
             "would do is told from these; embed some hundred random items, too"
@@ -77,7 +88,8 @@ def _scores(study: Study) -> Iterator[str]:
     """Scores of a random order, and of queries that fit the other model's gallery."""
     names = [name for name in (KEEP, REEMBED) if name in study.outcomes]
     scores = {n: o.scored[study.metric] for n, o in study.outcomes.items()}
-    if study.inputs.criterion != "agreement" and "naive" in scores and len(names) > 1:
+    by_agreement = study.inputs.criterion == "agreement"
+    if not by_agreement and "naive" in scores and len(names) > 1:
         gains = [difference(scores["naive"], scores[name], study.groups) for name in names]
         if all(gain.is_above(0.0) for gain in gains):
             yield (
@@ -89,6 +101,14 @@ def _scores(study: Study) -> Iterator[str]:
         chance = _chance(study, name)
         found = mean(scores[name], study.groups)
         if chance is not None and found.low is not None and found.low <= chance:
+            if by_agreement:
+                yield (
+                    f"the old model shares {100 * found.known:.1f} % of the ten nearest with the "
+                    f"new one, not measurably more than by chance ({100 * chance:.1f}): is either "
+                    "model's gallery of the same model as its queries, and do ids name the same "
+                    "items?"
+                )
+                return
             words, files = _SIDES[name]
             yield (
                 f"{100 * found.known:.1f} with {words} is not measurably more than a random order "

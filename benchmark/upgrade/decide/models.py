@@ -65,7 +65,7 @@ class ModelComparison:
         places: The best rank first.
         differences: First and second model -> the paired difference of their scores.
         queries: Number that all models were compared on.
-        left_out: Queries of some model that not all have.
+        left_out: The most judged queries of one model that not all have.
     """
 
     taken: str
@@ -102,7 +102,7 @@ def compare_models(
     where = {name: places[name][each.queries] for name, each in studies.items()}
     common = reduce(np.intersect1d, where.values())
     common = common[common >= 0]
-    left_out = len(np.unique(np.concatenate([w[w >= 0] for w in where.values()]))) - len(common)
+    left_out = max(map(len, where.values())) - len(common)
     if not len(common):
         raise BenchError("models: expected judged queries in common, got none: are ids the same?")
     first = next(iter(studies.values()))

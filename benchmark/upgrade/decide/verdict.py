@@ -6,7 +6,8 @@ The rule, in this order, among strategies that the user can follow:
    about half a standard error), or by less than is worthwhile (two points), keep the old model, if
    it still runs. That is the safe way, but not decided, where the 95 % interval of the difference
    holds 0, and a worthwhile upgrade, too. Nor is anything else decided where the interval holds 0:
-   it is likely the better way.
+   it is likely the better way. Without judgements which model is better is not known: nothing is
+   decided, and steps 2 to 4 go by agreement with re-embedding.
 2. What must be kept is the wanted share (90 %) of the upgrade, the way from the old model's score
    to that of re-embedding; of the latter score itself, where it is not likely better or where
    there are no queries by the old model. Short of embedding every item, strategies come in three
@@ -30,6 +31,7 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import group_sums
 from benchmark.metrics.kept_share import Scored, beyond, contrast, difference, share_kept
 from benchmark.metrics.statistics import surely
+from benchmark.upgrade.measure.evaluation import AGREEMENT
 from benchmark.upgrade.measure.study import StrategyOutcome
 from benchmark.upgrade.read.request import (
     CONSTRAINTS,
@@ -62,7 +64,7 @@ class Decision:
             without any other that does; None if nothing is left.
         changes: Things that would change the answer, and the strategy then.
         decided: False where the queries cannot tell: the old model is kept for that, or
-            re-embedding is likely better and no more.
+            re-embedding is likely better and no more; and where nothing is judged.
     """
 
     name: str | None
@@ -80,8 +82,9 @@ class Evidence:
         outcomes: Of all strategies, by name.
         metric: The one that decides.
         groups: Of queries that are drawn together, ``[n]``; None where each is drawn alone.
-        upgrade: Re-embedding minus keeping the old model; None where no old queries say.
-        likely: Re-embedding is likely better; None where no old queries say.
+        upgrade: Re-embedding minus keeping the old model; None where no old queries, or no
+            judgements, say.
+        likely: Re-embedding is likely better; None as above.
         shares: Shares that strategies keep, of the upgrade where ``likely``, else of
             re-embedding's score.
         least: The smallest upgrade that is worthwhile.
@@ -103,7 +106,8 @@ class Evidence:
     ) -> "Evidence":  # fmt: skip
         """Shares with their intervals."""
         scored = {name: outcome.scored[metric] for name, outcome in outcomes.items()}
-        old, new = scored.get(KEEP), scored.get(REEMBED)
+        # By agreement re-embedding is the measure, whatever the new model is.
+        old, new = scored.get(KEEP) if metric != AGREEMENT else None, scored.get(REEMBED)
         if new is None:  # the items are gone
             return cls(outcomes, metric, groups, None, None, dict.fromkeys(scored), least)
         upgrade = None if old is None else difference(new, old, groups)
@@ -113,8 +117,13 @@ class Evidence:
         return cls(outcomes, metric, groups, upgrade, likely, shares, least)
 
     @property
+    def judged(self) -> bool:
+        """False where agreement with the new model is all there is."""
+        return self.metric != AGREEMENT
+
+    @property
     def better(self) -> bool | None:
-        """Re-embedding measurably is; None where no old queries say."""
+        """Re-embedding measurably is; None where no old queries, or no judgements, say."""
         return None if self.upgrade is None else self.upgrade.is_above(0.0)
 
     @property
@@ -143,7 +152,9 @@ class Evidence:
     @property
     def what(self) -> str:
         """The whole of the shares, in words."""
-        return "the upgrade" if self.likely else "re-embedding's score"
+        if self.likely:
+            return "the upgrade"
+        return "re-embedding's score" if self.judged else "re-embedding's results"
 
     def scored(self, name: str) -> Scored:
         """Scores of a strategy."""
@@ -212,7 +223,7 @@ def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED)
     old = evidence.outcomes.get(KEEP)
     open_ = old is not None and not missing(old.strategy.needs, constraints)
     sure = evidence.decided or evidence.worthwhile if name == KEEP else evidence.better
-    decided = not open_ or sure is not False
+    decided = evidence.judged and (not open_ or sure is not False)
     return Decision(name, reason, runner_up, kept, decided)
 
 
@@ -293,8 +304,10 @@ def _best(evidence: Evidence, possible: list[str]) -> tuple[str, str]:
         }, LEVEL)  # fmt: skip
         better = [name for name in possible if name in sure]
     if not better:
-        return KEEP, "nothing that can be done is measurably better"
-    return _simplest(evidence, better), "it is the best of what can be done"
+        more = "is measurably better" if evidence.judged else "agrees measurably more"
+        return KEEP, f"nothing that can be done {more}"
+    most = "is the best" if evidence.judged else "agrees most"
+    return _simplest(evidence, better), f"it {most} of what can be done"
 
 
 def serving(evidence: Evidence, constraints: Constraints) -> str | None:

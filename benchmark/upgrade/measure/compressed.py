@@ -14,6 +14,7 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean, measured
 from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Values
+from benchmark.upgrade.measure.evaluation import AGREEMENT
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock
 from benchmark.upgrade.read.request import KEEP, REEMBED
@@ -38,7 +39,8 @@ class Compressed:
         index_bytes: Of all vectors of the deployment.
         score: The deciding metric among the held-out items.
         lost: To the same strategy in float32; None for itself.
-        to_keep: To the old model in float32; None for itself, and where nobody has its queries.
+        to_keep: To the old model in float32; None for itself, where nobody has its queries, and by
+            agreement.
     """
 
     strategy: str
@@ -74,7 +76,8 @@ def compressed(study: Study) -> list[Compressed]:
         plan.strategies.append(Strategy(key, "", uses=(first, f"{name} {BYTE}"), merge=rescored))
         forms[key] = name, BITS, dim / 8 + dim
     values = study.held_out.values(plan, f"{REEMBED} {WHOLE}")
-    groups, old = study.sample_groups, values.get(f"{KEEP} {WHOLE}")
+    groups = study.sample_groups
+    old = None if study.metric == AGREEMENT else values.get(f"{KEEP} {WHOLE}")
     items = study.inputs.request.items or study.inputs.gallery.rows
 
     def gap(mine: Values, its: Values | None) -> Estimate | None:

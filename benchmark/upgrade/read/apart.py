@@ -83,7 +83,7 @@ def read_apart(request: UpgradeRequest, cluster: Cluster | None = None) -> Apart
     told = [line for each in (old, other, queries, old_queries, pairs_old) if each
             for line in each.told]  # fmt: skip
     if criterion == "qrels":
-        told.append(str(qrels))
+        told += [str(qrels), *qrels.doubts(queries, old)]
     inputs = Inputs(
         request, gallery, [sample], vectors, old_vectors, qrels, criterion, query_ids, old.ids,
         request_texts(request), told=tuple(told),

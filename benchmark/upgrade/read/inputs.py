@@ -149,7 +149,7 @@ def read_inputs(
             "name the same items?"
         )
     if criterion == "qrels":
-        told.append(str(qrels))
+        told += [str(qrels), *qrels.doubts(queries, old)]
     return Inputs(
         request, gallery, samples, vectors, old_vectors, qrels, criterion, query_ids, old.ids,
         request_texts(request),

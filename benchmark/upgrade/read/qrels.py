@@ -17,6 +17,7 @@ from benchmark.ranking.grouping import offsets, spread
 from benchmark.upgrade.formats.checks import cut, reading, shown
 from benchmark.upgrade.formats.flat import read_flat
 from benchmark.upgrade.formats.ids import Ids, alike, as_ids, index_of, rows_of
+from benchmark.upgrade.formats.rows import Rows
 from benchmark.upgrade.read.request import UpgradeRequest
 from benchmark.upgrade.read.text_files import NamedQrels, read_labels, read_qrels
 
@@ -45,17 +46,29 @@ class Qrels:
         rows: Of the gallery, ascending for each query, int64 ``[n]``.
         gains: Gain of each pair, float64 ``[n]``, above 0.
         unused: Judgements that were left out.
+        from_one: The judgements' ids of queries, and of items, hold the number of rows and no 0, as
+            they do where rows are counted from 1.
     """
 
     offset: Ints
     rows: Ints
     gains: NDArray[np.float64]
     unused: Unused = field(default_factory=Unused)
+    from_one: tuple[bool, bool] = (False, False)
 
     @property
     def known(self) -> bool:
         """False without judgements; a report tells agreement with the new model instead."""
         return len(self.rows) > 0
+
+    def doubts(self, queries: Rows, gallery: Rows) -> list[str]:
+        """Warnings of rows that are known by number, from 0, where judgements count from 1."""
+        sides = zip(("query", "item"), (queries, gallery), self.from_one, strict=True)
+        return [
+            f"Warning: {rows.name} has no ids, so its rows are known by number, from 0; the "
+            f"judgements name {side} {rows.rows:,} but no {side} 0: are they counted from 1?"
+            for side, rows, from_one in sides if rows.ids is None and from_one
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         """One line for a person."""
@@ -81,7 +94,8 @@ class Qrels:
 
         Args:
             given: UTF-8 text of at most 256 MiB, or query -> item -> gain.
-            query_ids: None twice, int64 or text ``[n_query]``; row numbers where there are none.
+            query_ids: None twice, int64 or text ``[n_query]``; row numbers from 0 where there are
+                none.
             gallery_ids: As these, ``[n_gallery]``.
 
         Raises:
@@ -276,7 +290,15 @@ def _joined(found: NamedQrels, query_ids: Ids, gallery_ids: Ids) -> Qrels:
             f"{unused.unknown_items:,} of unknown items"
         )
     offset = offsets(np.bincount(query[relevant], minlength=len(query_ids)))
-    return Qrels(offset, item[relevant], found.gains[relevant], unused)
+    from_one = (
+        _is_from_one(found.query_names, len(query_ids)),
+        _is_from_one(found.item_names, len(gallery_ids)),
+    )
+    return Qrels(offset, item[relevant], found.gains[relevant], unused, from_one)
+
+
+def _is_from_one(names: list[str], n: int) -> bool:
+    return str(n) in names and "0" not in names
 
 
 def _rows(side: str, names: list[str], ids: Ids) -> Ints:

@@ -148,9 +148,11 @@ def _strategy(
     share = evidence.shares[strategy.name]
     gallery = study.inputs.gallery
     to_keep = None
-    if old is not None and outcome is not old:
+    broken, fixed = None, None
+    if old is not None and evidence.judged:
+        broken, fixed = _changed(outcome, old)
+    if old is not None and evidence.judged and outcome is not old:
         to_keep = difference(outcome.scored[metric], old.scored[metric], groups).document()
-    broken, fixed = (None, None) if old is None else _changed(study, outcome, old)
     scores = {
         key: mean(outcome.scored[key], groups).document()
         for key in (*METRICS, AGREEMENT) if key in outcome.scored
@@ -168,15 +170,11 @@ def _strategy(
     }  # fmt: skip
 
 
-def _changed(study: Study, outcome: StrategyOutcome, old: StrategyOutcome) -> tuple[int, int]:
+def _changed(outcome: StrategyOutcome, old: StrategyOutcome) -> tuple[int, int]:
     """Queries with a relevant item among ten before and none after, and the reverse.
 
-    By classes, of which ten mostly hold an item, the nearest item alone is looked at; by agreement
-    a query is broken by a lower one.
+    By classes, of which ten mostly hold an item, the nearest item alone is looked at.
     """
-    if study.metric == AGREEMENT:
-        before, after = (o.scores[AGREEMENT] for o in (old, outcome))
-        return int((after < before).sum()), int((after > before).sum())
     lost = old.hits * (1 - outcome.hits)
     won = outcome.hits * (1 - old.hits)
     return round(float(lost.sum())), round(float(won.sum()))
@@ -185,7 +183,8 @@ def _changed(study: Study, outcome: StrategyOutcome, old: StrategyOutcome) -> tu
 def _worst(study: Study, decision: Decision) -> Document:
     """The queries that lose most by the recommended strategy."""
     name = decision.name or REEMBED
-    against = KEEP if KEEP in study.outcomes and name != KEEP else REEMBED
+    judged = study.metric != AGREEMENT
+    against = KEEP if KEEP in study.outcomes and name != KEEP and judged else REEMBED
     if name == against or not {name, against} <= study.outcomes.keys():
         return {"strategy": name, "against": against, "queries": []}
     scores: dict[str, Values] = {

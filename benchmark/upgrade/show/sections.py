@@ -15,7 +15,20 @@ def told(document: Document) -> list[str]:
     return [
         f"{inputs['judged_queries']:,} of {inputs['queries']:,} queries, by {judge}, in a gallery "
         f"of {inputs['judged_in']:,} items; the same for every strategy.",
+        *_left_out(document),
         *(line for line in inputs["told"] if not line.startswith("Warning: ")),
+    ]
+
+
+def _left_out(document: Document) -> list[str]:
+    """The relevant pairs that do not count, where there are any."""
+    inputs = document["inputs"]
+    if inputs["judged_pairs"] == inputs["pairs"] or document["alignment"] is not None:
+        return []
+    return [
+        f"{inputs['judged_pairs']:,} of {inputs['pairs']:,} relevant pairs count: the other items "
+        "have no new vector, or maps saw them; they are left out for every strategy, so scores "
+        "are lower or higher than with all of them."
     ]
 
 
@@ -34,12 +47,6 @@ def basis(document: Document) -> list[str]:
         f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "
         f"{inputs['fitted']:,} of them, and no item they saw counts as relevant.",
     ]
-    if inputs["judged_pairs"] < inputs["pairs"]:
-        lines.append(
-            f"{inputs['judged_pairs']:,} of {inputs['pairs']:,} relevant pairs count: the other "
-            "items have no new vector, or maps saw them; they are left out for every strategy, so "
-            "scores are lower or higher than with all of them."
-        )
     if inputs["judge"] == "agreement":
         lines.append("Only items outside the fit are searched: in a larger gallery all agree less.")
     elif not inputs["complete"]:
@@ -114,6 +121,8 @@ def slices(document: Document) -> list[str]:
         "Queries are in a slice by their own id, or by that of a relevant item; a loss is sure by "
         "one-sided tests at 5 %, corrected for all slices."
     ]
+    if document["inputs"]["judge"] == "agreement":
+        lines.append("A gain is one of agreement with the new model, which is not accuracy.")
     if found["unknown"]:
         lines.append(f"{found['unknown']:,} lines are of no judged query or its items.")
     return lines

@@ -14,7 +14,6 @@ _BY = {"queries": "queries' own old vectors", "pairs": "held-out pairs' own old 
 _HITS = {
     "qrels": "a relevant item is among the ten nearest, or no longer",
     "labels": "the nearest item is relevant, or no longer",
-    "agreement": "they agree more with the new model, or less",
 }
 
 
@@ -168,6 +167,9 @@ def headline(document: Document) -> str:
     if verdict["decided"]:
         return title
     lower = title if document["models"] is not None else f"{title[0].lower()}{title[1:]}"
+    if document["inputs"]["judge"] == "agreement":
+        then = "For now" if name == KEEP else "If it is"
+        return f"Not known without judgements: is the new model better? {then}: {lower}"
     return f"Not decided: {lower} for now" if name == KEEP else f"Likely, but not decided: {lower}"
 
 
@@ -196,7 +198,13 @@ def reasons(document: Document) -> list[str]:
         parts.insert(0, f"{score(chosen['score'])} with this")
     if old:
         parts.insert(0, f"{score(old['score'])} with the old model")
-    lines.append(f"{label(document)}: {', '.join(parts)}.")
+    lines.append(f"{label(document)}{_own(document)}: {', '.join(parts)}.")
+    if document["inputs"]["judge"] == "agreement":
+        lines.append(
+            "That is how many of the ten nearest are those of re-embedding, which agrees with "
+            "itself whatever the new model is: it is not accuracy. Judgements (--qrels) or labels "
+            "would tell which model is better."
+        )
     if (upgrade := new["to_keep"]) is not None:
         lines.append(
             f"The upgrade: {numbers.number(upgrade['value'], signed=True)} points "
@@ -207,16 +215,25 @@ def reasons(document: Document) -> list[str]:
     return lines
 
 
+def _own(document: Document) -> str:
+    """The queries of the figures, where the model that is taken has others than all models."""
+    found, n = document["models"], document["inputs"]["judged_queries"]
+    if found is None or n == found["queries"]:
+        return ""
+    return f" on the {n:,} judged queries of {found['taken']}"
+
+
 def models(document: Document) -> list[str]:
     """The grounds of the ranks of several new models, and which of them cannot be told apart."""
     found = document["models"]
-    lines = [f"On the {found['queries']:,} queries that all models answer."]
-    if found["left_out"]:
-        lines[0] += f" {found['left_out']:,} of some are left out."
+    said = "no other model can be followed"
     if found["tied"]:
-        lines.append(f"{found['taken']} cannot be told from {', '.join(found['tied'])}.")
+        said = f"{found['taken']} cannot be told from {', '.join(found['tied'])}"
     elif len(found["places"]) > 1:
-        lines.append(f"{found['taken']} surely beats the others.")
+        said = f"{found['taken']} surely beats the others"
+    lines = [f"On the {found['queries']:,} judged queries that all models have, {said}."]
+    if found["left_out"]:
+        lines.append(f"Models have up to {found['left_out']:,} more, which are left out of this.")
     return lines
 
 
