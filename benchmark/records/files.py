@@ -65,6 +65,9 @@ def read_record(path: Path) -> Record:
     value = parse_json(read_bytes(path, MOST_BYTES), path)
     schema: Any = value.get("schema") if isinstance(value, dict) else type(value).__name__
     if isinstance(schema, bool) or schema != SCHEMA:
+        if isinstance(value, dict) and {"verdict", "strategies", "left_out"} <= value.keys():
+            got = "a report of `bench upgrade`"
+            raise BenchError(f"{path}: expected a record of `bench run`, got {got}")
         older = ", of an earlier version: `bench run` makes it anew from its store"
         known = isinstance(schema, int) and 0 < schema < SCHEMA
         raise BenchError(

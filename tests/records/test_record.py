@@ -71,6 +71,7 @@ BAD = {
     '{"schema": 9}': f"schema: expected {SCHEMA}, got 9",
     '{"schema": true}': f"schema: expected {SCHEMA}, got True",
     '{"name": "of another program"}': f"schema: expected {SCHEMA}, got None",
+    '{"verdict": {}, "strategies": [], "left_out": {}}': "got a report of `bench upgrade`",
     '{"schema": 1}': f"schema: expected {SCHEMA}, got 1, of an earlier version",
     changed(extra=1): "unknown key 'extra'",
     changed(kind="published"): "kind: expected 'measured'",

@@ -8,6 +8,7 @@ from support.command import call
 from support.vector_files import READ, WRITTEN, parquet, write
 
 import benchmark
+from benchmark import get_method
 from benchmark.contract.conversion import Conversion, Dims
 from benchmark.errors import BenchError
 from benchmark.perf import measure
@@ -163,6 +164,18 @@ def test_what_is_in_the_way(saved, gallery, vectors, tmp_path):
     (tmp_path / "way").symlink_to(parts)
     refused("outside of the folder", saved, parts, tmp_path / "way" / "b.npy")
     assert sorted(p.name for p in parts.iterdir()) == ["a.parquet"]
+
+
+def test_a_map_of_queries_leaves_stored_vectors_as_they_are(gallery, tmp_path):
+    mapped = get_method("procrustes:query")
+    old, new = np.random.default_rng(0).standard_normal((2, 200, OLD)).astype(np.float32)
+    conversion = mapped.fit(old, new, distance="cosine")
+    conversion.save(tmp_path / "queries.map")
+    use = f'benchmark.Conversion.load("{tmp_path / "queries.map"}").view(queries)'
+    refused(use, tmp_path / "queries.map", gallery(".npy"), tmp_path / "x.npy")
+    assert not (tmp_path / "x.npy").exists()
+    with pytest.raises(BenchError, match=r"procrustes.*: expected a map of stored vectors, got"):
+        convert(conversion, gallery(".npy"), tmp_path / "x.npy")
 
 
 def test_damaged_input(saved, conversion, gallery, vectors, tmp_path):

@@ -62,9 +62,14 @@ def test_cut_off(ending, tmp_path):
 @pytest.mark.parametrize("kind", [".npy", ".npz", ".parquet", ".hdf5", ".safetensors"])
 def test_binary_vectors(kind, tmp_path):
     write(tmp_path / f"a{kind}", ROWS.astype(np.uint8))
-    refuses(tmp_path / f"a{kind}", r"expected float16, float32 or int8, got binary vectors \(uint8")
+    refuses(
+        tmp_path / f"a{kind}",
+        r"expected float16, float32, float64 or int8, got binary vectors \(uint8",
+    )
     write(tmp_path / f"b{kind}", ROWS.astype(np.int32))
-    refuses(tmp_path / f"b{kind}", "expected vectors of float16, float32 or int8, got int32")
+    refuses(
+        tmp_path / f"b{kind}", "expected vectors of float16, float32, float64 or int8, got int32"
+    )
 
 
 @pytest.mark.parametrize("ending", READ)
@@ -190,7 +195,7 @@ def test_hdf5(tmp_path):
         (":trian", "got the name 'trian'"),
         (":test", r"test_ids: expected an id a row, \[4\], of .* got \[3\]"),
         (":flat", r"expected vectors \[n, dim\]"), (":words", "expected vectors of float16"),
-        (":neighbors", "expected vectors of float16, float32 or int8, got int32"),
+        (":neighbors", "expected vectors of float16, float32, float64 or int8, got int32"),
         (":bytes", "binary vectors"), (":nothing", "cannot be read|expected vectors"),
         (":never", "expected 1099511628 chunks of numbers, got 0: not all is written"),
         (":part", "expected 5 chunks of numbers, got 2"), (":chunk", "expected chunks of at most"),

@@ -138,6 +138,51 @@ def test_fresh_vectors_of_the_old_model_say_what_still_agrees():
     assert of(np.roll(new, 1, axis=0)).what == "agreement"
 
 
+def compared(stored, fresh):
+    names = np.arange(len(stored))
+    return list(compare(ArrayRows("old", stored, names), ArrayRows("fresh", fresh, names)))[-1]
+
+
+def test_ids_of_other_items_are_asked_for():
+    old, new = (each[:2000] for each in demo())
+    for stored in (np.roll(old, 1, axis=0), np.roll(np.round(1000 * old), 7, axis=0)):
+        told = compared(stored, old)
+        assert (told.what, told.odd) == ("ids", True) and told.value > 0.99
+        assert told.words.endswith("do the ids name the same items?")
+    few = new.copy()
+    few[:100] = old[100:200]
+    assert compared(few, old).what == "agreement"
+    other = np.random.default_rng(0).permutation(2000)
+    shuffled = compared(old[other, 1:], new)  # of another size: no vector of one is in the other
+    assert shuffled.what == "agreement" and shuffled.odd
+    assert shuffled.words.endswith("do the ids name the same items?")
+
+
+@pytest.mark.skipif(not (REAL / "npl.npz").is_file(), reason="vectors of real models are not here")
+@pytest.mark.parametrize("corpus", ["cranfield", "cisi", "npl"])
+def test_a_direction_that_all_vectors_share_makes_no_model_of_another(corpus):
+    """Two random texts have a cosine of 0.69 by one of them: it proves no common model."""
+    with np.load(REAL / f"{corpus}.npz") as file:
+        names = [k for k in file.files if k.endswith(".docs") and k != "ids.docs"]
+        models = [directions(file[k].astype(np.float32)) for k in names]
+    rng = np.random.default_rng(0)
+    for i, fresh in enumerate(models):
+        turn = np.linalg.qr(rng.standard_normal((fresh.shape[1],) * 2))[0].astype(np.float32)
+        mean, scale = fresh.mean(axis=0), 127 / np.abs(fresh).max()
+        for stored, said in [
+            (fresh.astype(np.float16).astype(np.float32), "fresh"),
+            (np.round(fresh * scale), "fresh"),
+            (np.round(fresh * scale / 18), "lost"), (np.sign(fresh), "lost"),
+            (np.where(fresh > 0, 1, 0).astype(np.float32), "lost"),
+            (fresh[rng.permutation(len(fresh))], "ids"),
+            (np.round(fresh * scale)[rng.permutation(len(fresh))], "ids"),
+            (mean + (fresh - mean) @ turn, "agreement"),
+            *((other, "agreement") for j, other in enumerate(models)
+              if j != i and other.shape == fresh.shape),
+        ]:  # fmt: skip
+            assert compared(stored, fresh).what == said, (names[i], said)
+
+
 def test_the_command(tmp_path):
     old, new = (each[:1500] for each in demo())
     old[3, 1] = np.nan

@@ -83,6 +83,8 @@ def test_unrelated_models_are_refused(made, given):
     assert alignment and not any(each["aligned"] for each in alignment)
     assert all(left_out[each["map"]] == "the spaces do not align" for each in alignment)
     assert found.recommended == KEEP and "do not align, so no map is taken" in str(found)
+    rows_shown = {row.split("  ")[0].strip() for row in str(found).splitlines()}
+    assert {"procrustes:query (no)", "midpoint (no)", KEEP} <= rows_shown
     with pytest.raises(BenchError, match="no more alike than shuffled"):
         shuffled = rng.permutation(made.new[rows])
         benchmark.upgrade(**given, pairs_old=made.old[rows], pairs_new=shuffled)
@@ -94,6 +96,8 @@ def test_without_a_pair_most_attempts_must_agree(made, given):
     found = benchmark.upgrade(**given, pairs_new=made.new[rows])
     (its,) = found.document["alignment"]
     assert its["attempts"] == 3 and its["agree"] >= 2 and its["by"] == "queries"
+    reason = "only with new vectors of stored items, or pairs"  # not: only for cosine
+    assert found.document["left_out"]["midpoint"] == reason
     noise = np.random.default_rng(5).standard_normal((500, 24)).astype(np.float32)
     found = benchmark.upgrade(**given | {"old_queries": None}, pairs_new=noise)
     (its,) = found.document["alignment"]

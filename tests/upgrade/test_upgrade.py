@@ -132,6 +132,9 @@ def test_without_old_queries_shares_are_of_the_new_score(made):
     assert KEEP not in found and "no queries by the old model" in report.document["left_out"][KEEP]
     ratio = found["linear"]["score"]["value"] / found[REEMBED]["score"]["value"]
     assert found["linear"]["kept"]["value"] == pytest.approx(ratio, abs=0.01)
+    assert report.document["verdict"]["meanwhile"] == KEEP  # it runs, though nothing scores it
+    gone = benchmark.upgrade(**given, old_model=False).document["verdict"]["meanwhile"]
+    assert gone in found and gone.endswith(":query")
 
 
 def test_without_judgements_it_is_agreement(made):

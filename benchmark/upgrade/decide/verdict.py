@@ -313,14 +313,16 @@ def _best(evidence: Evidence, possible: list[str]) -> tuple[str, str]:
 def serving(evidence: Evidence, constraints: Constraints) -> str | None:
     """The best strategy that needs no new index, which serves until there is one; None for none.
 
-    The old model, as it is, where it still runs.
+    The old model, as it is, where it still runs, whether there is a score of it or not.
     """
+    if constraints.old_model:
+        return KEEP
     ready = [
         name for name, each in evidence.outcomes.items()
         if not each.strategy.rebuild and each.strategy.effort < _ALL
         and not missing(each.strategy.needs, constraints)
     ]  # fmt: skip
-    return KEEP if KEEP in ready else max(ready, key=evidence.mean, default=None)
+    return max(ready, key=evidence.mean, default=None)
 
 
 def _simplest(evidence: Evidence, group: list[str]) -> str:

@@ -17,6 +17,7 @@ MOST_DIM = 2**20
 MOST_NAMES = 4096
 """Arrays of a file, columns of a table, files of a folder."""
 DTYPES = frozenset(map(np.dtype, ("float16", "float32", "float64", "int8")))
+_TYPES = "float16, float32, float64 or int8"
 _BINARY = frozenset(map(np.dtype, ("uint8", "bool")))
 _LIKE = re.compile(
     r"ids?_*$|(^|[^a-z])(keys?|pk|index|(file_?)?names?|paths?|ur[il]s?|axis1)([^a-z]|$)"
@@ -100,9 +101,9 @@ def require_vectors(shape: tuple[int, ...], dtype: np.dtype[Any], has_bytes: boo
     Where bytes are not the format's own numbers (``has_bytes``), they are packed bits.
     """
     if dtype in _BINARY and not has_bytes:
-        raise BenchError(f"expected float16, float32 or int8, got binary vectors ({dtype})")
+        raise BenchError(f"expected {_TYPES}, got binary vectors ({dtype})")
     if dtype not in _BINARY and dtype.newbyteorder("=") not in DTYPES:
-        raise BenchError(f"expected vectors of float16, float32 or int8, got {cut(dtype)}")
+        raise BenchError(f"expected vectors of {_TYPES}, got {cut(dtype)}")
     if len(shape) != 2 or not (shape[0] >= 1 and 1 <= shape[1] <= MOST_DIM):
         raise BenchError(
             f"expected vectors [n, dim], at least one and dim at most {MOST_DIM}, "

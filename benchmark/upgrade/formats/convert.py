@@ -82,13 +82,14 @@ def convert(
 
     Raises:
         BenchError: If something is missing, damaged, in the way, of another size, not a finite
-            number, or zero where embeddings are compared by their cosine.
+            number, or zero where embeddings are compared by their cosine, or the map is of queries.
     """
     own = [] if isinstance(conversion, Conversion) else files_of(Path(conversion))
     if not isinstance(conversion, Conversion):
         conversion = Conversion.load(conversion)
     vectors = open_vectors(source, vector_column, id_column)
     beside = None if side is None else open_vectors(side, vector_column, id_column)
+    _check_map(conversion, own)
     _check_dims(conversion, vectors, beside, side_target)
     sources = [each for each in (vectors, beside) if each is not None]
     targets = [Path(each) for each in (target, side_target) if each is not None]
@@ -112,6 +113,18 @@ def convert(
         written_bytes=sum(path.stat().st_size for sink in sinks for path in sink.targets),
         joined=joined,
         told=tuple(line for each in sources for line in each.told),
+    )
+
+
+def _check_map(conversion: Conversion, files: list[Path]) -> None:
+    """Raise a BenchError if stored vectors would be copied as they are."""
+    if "convert" in conversion.parts:
+        return
+    name = str(files[0]) if files else conversion.method
+    use = f'benchmark.Conversion.load("{name}").view(queries)' if files else "its view(queries)"
+    raise BenchError(
+        f"{name}: expected a map of stored vectors, got one of queries: stored vectors stay as "
+        f"they are, {use} brings new queries to them"
     )
 
 

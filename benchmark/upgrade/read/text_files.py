@@ -23,6 +23,8 @@ _BEIR = ("query-id", "corpus-id", "score")
 _LABELS = ("id", "label")
 _SLICES = ("id", "slice")
 _MOST_SLICES = 1000
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd",
+           b"PK\x03\x04": "zip"}  # fmt: skip
 _GAIN = re.compile(rb"[+-]?\d{1,9}(\.\d{1,9})?")
 
 
@@ -63,7 +65,10 @@ def read_qrels(path: Path) -> NamedQrels:
             continue
         query, item, gain = _columns(line, raw, _BEIR) if is_beir else _trec(line, raw)
         if not _GAIN.fullmatch(gain):
-            raise BenchError(f"line {line}: gain: expected a number, got {shown(_loose(gain))}")
+            raise BenchError(
+                f"line {line}: gain: expected a number, as 2 or 0.5, of at most 9 digits on either "
+                f"side of the point, got {shown(_loose(gain))}"
+            )
         queries.append(names[0].setdefault(_name(line, "query", query), len(names[0])))
         items.append(names[1].setdefault(_name(line, "item", item), len(names[1])))
         gains.append(float(gain))
@@ -212,6 +217,12 @@ def _lines(path: Path, most: int = _MOST_BYTES) -> Iterator[tuple[int, bytes]]:
     with nameless(path):
         file_size(path, most)  # before as many are read
         content = read_bytes(path, most)
+    for start, name in _PACKED.items():
+        if content.startswith(start):
+            raise BenchError(f"expected text, got a file compressed by {name}: unpack it first")
+    head = content[:1000]
+    if b"\0" in head and head.decode("utf-8", "ignore").encode() != head:
+        raise BenchError("expected text in UTF-8, got bytes that are none")
     for line, raw in enumerate(io.BytesIO(content.removeprefix(b"\xef\xbb\xbf")), 1):
         if raw.strip():
             yield line, raw.rstrip(b"\r\n")

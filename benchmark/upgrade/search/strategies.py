@@ -155,7 +155,7 @@ def make_plan(
     Args:
         inputs: Queries and the gallery.
         between: ``midpoint`` and ``slerp`` -> queries between old and new ones; none but for
-            cosine.
+            cosine, and with vectors of the same items by both models.
         maps: That have been fitted.
         best: The map of stored vectors that second indexes are made with.
     """
@@ -180,7 +180,10 @@ def make_plan(
             mixed = Strategy.declared(name, each_title, "slerp", name)
             plan.add(mixed, ResultList(between[name], lambda block: block.old))
         elif old_queries is not None:
-            plan.left_out[name] = f"only for cosine, not {inputs.distance}"
+            plan.left_out[name] = (
+                "only with new vectors of stored items, or pairs" if inputs.distance == "cosine"
+                else f"only for cosine, not {inputs.distance}"
+            )  # fmt: skip
     _add_merged(plan, best)
     again = Strategy(
         REEMBED, "embed everything again", frozenset({"sources", "index"}), ("new",), effort=3,

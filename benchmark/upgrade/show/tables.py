@@ -76,7 +76,7 @@ def _scores(document: Mapping[str, Any], *, every: bool) -> TextTable:
     strategies = ordered(document) if every else few(document)
     for each in strategies:
         cost, score = each["cost"], wording.score(each["score"]) + " est." * each["estimated"]
-        name = each["name"] + " (no)" * bool(each["missing"])
+        name = each["name"] + " (no)" * (each["name"] in document["left_out"])
         lines.append([
             name, TextCell(score, best=each["name"] == chosen),
             wording.around(each["score"]), whole(document, each),
@@ -87,7 +87,10 @@ def _scores(document: Mapping[str, Any], *, every: bool) -> TextTable:
     heads: list[str | TextColumn] = [
         metric, "95 %", whole_head(document), "fixed / broken", "time", "money",
     ]  # fmt: skip
-    notes = ["* is what is recommended; (no) is what the constraints do not allow."]
+    no = "the constraints do not allow"
+    if document["alignment"] is not None:
+        no += ", or what rests on spaces that do not align"
+    notes = [f"* is what is recommended; (no) is what {no}."]
     if others := len(document["strategies"]) - len(lines):
         notes.append(f"{others} strategies more, all metrics, costs and what was left out: --all.")
     return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
