@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 from support.command import call
-from support.upgrades import planted
+from support.upgrades import planted, unit
 from support.vector_files import write
 
 from benchmark import Conversion, convert_file, read_vectors, upgrade
@@ -242,11 +242,13 @@ def test_the_commands_of_the_readme(tmp_path, monkeypatch):
     lines = re.findall(r"^    bench ((?:upgrade --old|convert upgrade).*)$", readme, re.M)
     made = planted(n=4000, q=200, dim=32)
     rows = made.sample(2500)
+    stretch = np.geomspace(0.1, 10, 32, dtype=np.float32)  # only stored vectors can be set right
+    old, old_queries = made.old * stretch, made.old_queries * stretch
     monkeypatch.chdir(tmp_path)
     names = np.array([f"item-{k}" for k in range(len(made.old))])
     for name, vectors, ids in (
-        ("old", made.old, names), ("new", made.new[rows], names[rows]),
-        ("q_new", made.queries, np.arange(200)), ("q_old", made.old_queries, np.arange(200)),
+        ("old", old, names), ("new", made.new[rows], names[rows]),
+        ("q_new", made.queries, np.arange(200)), ("q_old", old_queries, np.arange(200)),
     ):  # fmt: skip
         write(tmp_path / f"{name}.parquet", vectors, ids)
     judged = [f"{q}\t{names[row]}\t1" for q, row in enumerate(made.relevant)]
@@ -256,4 +258,6 @@ def test_the_commands_of_the_readme(tmp_path, monkeypatch):
         code, _, err = call(*line.split())
         assert (code, err) == (0, ""), line
     assert "procrustes" in Path("upgrade.html").read_text()
-    assert read_vectors("converted.parquet")[1].shape == made.old.shape
+    converted = read_vectors("converted.parquet")[1]
+    np.testing.assert_array_equal(converted, Conversion.load("upgrade.map").convert(old))
+    assert np.median((unit(converted) * unit(made.new)).sum(1)) > 0.95
