@@ -115,7 +115,7 @@ def test_ids_are_as_they_are_written(qrels):
     ("q0 0 d1 1e999\n", "line 1: gain: expected a number, .*, got '1e999'"),
     ("q0 0 d1 " + "9" * 5000, "line 1: gain: expected a number, .*, got '999.*[.]{3}'"),
     ("q0 0 d1 1e300\n", "line 1: .* of at most 9 digits on either side of the point, got '1e300'"),
-    (gzip.compress(b"q0 0 d1 1\n"), "expected text, got a file compressed by gzip: unpack it"),
+    (gzip.compress(b"q0 0 d1 1\n", mtime=0), "expected text, got a file compressed by gzip"),
     (b"\x93NUMPY\x01\0v\0{'descr': '<f4'}\n", "expected text in UTF-8, got bytes that are none"),
     ("q0 0 d1 \u0661\n", "line 1: gain: expected a number"),
     (b"q0 0 \xff\xfe 1\n", "line 1: item: expected UTF-8, got "),
