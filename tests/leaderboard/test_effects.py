@@ -199,7 +199,7 @@ def test_an_answer_that_asks_for_more_names_the_best_that_does_not():
     assert answer["method"] == "cascade"
     needs, without = answer["lines"][1:3]
     assert needs.startswith("It needs time to run the old model, too, on every query")
-    assert without == "Without that l2 keeps 50 % ± 0 of the upgrade."
+    assert without == "Without that, l2 keeps 50 % ± 0 of the upgrade."
 
 
 def test_the_row_of_keeping_the_old_model_stands_where_it_belongs(several):
