@@ -115,9 +115,7 @@ def _judged(
     return _Judged(result, findings, evidence, decision)
 
 
-def _warned_of_all(
-    name_taken: str, taken: _Judged, judged: Mapping[str, _Judged]
-) -> _Judged:  # fmt: skip
+def _warned_of_all(name_taken: str, taken: _Judged, judged: Mapping[str, _Judged]) -> _Judged:
     """The model that is taken, with the warnings of each: those of all once, others by name."""
     warnings = {
         name: [line for line in each.study.inputs.told if line.startswith(_WARNING)]

@@ -18,6 +18,7 @@ from benchmark.harness.artifacts import HEAD, load_stored
 from benchmark.harness.evaluation.cases import convert, has_part, load_merge, view
 from benchmark.harness.work import EvaluationWork
 from benchmark.metrics import backfill_orders
+from benchmark.metrics.similarity import unit
 from benchmark.models.module import load_module
 from benchmark.models.parts import FirstDims
 from benchmark.tasks.base import BackfillState
@@ -54,7 +55,8 @@ class LastUpdate:
         queries = view(new, self.folder, self.stored[0])
         merge = load_merge(self.folder)
         if _is_prefix(self.folder) and converted.shape[1] == queries.shape[1] < new.shape[1]:
-            queries, converted = new, _padded(converted, new.shape[1])
+            more = new.shape[1] - converted.shape[1]
+            queries, converted = new, np.pad(converted, ((0, 0), (0, more)))
         self.state = BackfillState(self.stored[0], converted, queries, new, merge)
 
     def incomparable(self, n_scores: int = 0) -> str | None:
@@ -84,8 +86,7 @@ class LastUpdate:
         if self.state.view is self.state.new:
             return True
         view, new = (
-            _gram(x[:_SOME].astype(np.float64), self.work.distance)
-            for x in (self.state.view, self.state.new)
+            _gram(x[:_SOME], self.work.distance) for x in (self.state.view, self.state.new)
         )
         return bool(np.abs(view - new).max(initial=0.0) <= _SAME * np.abs(new).max(initial=1.0))
 
@@ -191,14 +192,10 @@ def _losses(head: Head, stored: Floats, items: Evaluation) -> tuple[Floats | Non
     return apply(_Function(losses), stored, rows), ""
 
 
-def _gram(vectors: NDArray[np.float64], distance: str) -> NDArray[np.float64]:
+def _gram(vectors: Floats, distance: str) -> Floats:
     """Products of unit vectors, or of vectors less their mean for ``l2``, ``[n, n]``."""
-    if distance == "l2":
-        vectors = vectors - vectors.mean(axis=0)
-    else:
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors = vectors / np.where(lengths > 0, lengths, 1.0)
-    return vectors @ vectors.T
+    x = vectors - vectors.mean(axis=0) if distance == "l2" else unit(vectors, distance)
+    return np.asarray(x @ x.T, np.float32)
 
 
 def _is_prefix(folder: Path | None) -> bool:
@@ -206,11 +203,6 @@ def _is_prefix(folder: Path | None) -> bool:
     if folder is None or not has_part(folder, "query_view"):
         return False
     return isinstance(load_module(folder / "query_view.safetensors"), FirstDims)
-
-
-def _padded(vectors: Floats, dim: int) -> Floats:
-    """``[n, d]`` with zeros up to ``[n, dim]``."""
-    return np.pad(vectors, ((0, 0), (0, dim - vectors.shape[1])))
 
 
 class _Function(Portable):
