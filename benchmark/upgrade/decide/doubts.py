@@ -16,7 +16,7 @@ _FEW = 50
 _GONE = 0.5
 """Share of the relevant items from which on those without a new vector are warned of: most of what
 judgements say is then unused, and the few items that are left of a query's are easier or harder to
-rank than all: by a random sixth of NPL's items an upgrade looks half as large as it is."""
+rank than all."""
 _FLAT = 1e-6
 """Share of the largest number by which vectors that are all the same may differ, by rounding."""
 _SIDES = {

@@ -27,7 +27,7 @@ _SAME = 0.99
 _ROUNDED = 0.4
 """Cosine of two vectors of one item, each without its file's mean, that coarse rounding leaves.
 
-Two models of real texts have 0.23 at most, one bit a number 0.7, coarse product codes 0.6.
+More than two models of real texts have, less than one bit a number leaves.
 """
 _QUERIES, _NEAREST = 200, 10
 
