@@ -25,7 +25,7 @@ from benchmark.upgrade.measure.thresholds import thresholds
 from benchmark.upgrade.read.apart import read_apart
 from benchmark.upgrade.read.cluster import Cluster
 from benchmark.upgrade.read.health import Remark, look_at
-from benchmark.upgrade.read.inputs import common_rows, query_places, read_inputs
+from benchmark.upgrade.read.inputs import Inputs, common_rows, query_places, read_inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Tell, UpgradeRequest
 from benchmark.upgrade.search.index import Settings
 from benchmark.upgrade.show.report import UpgradeReport, make_document
@@ -62,17 +62,17 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
     if request.gone:
         return _reported(_bridged(request, cluster, tell), tell, None)
     if request.models is None:
-        return _reported(_judged(request, cluster, tell), tell, settings)
+        return _reported(_judged(_read(request, cluster, tell), tell), tell, settings)
     requests = {name: request.of_model(name) for name in request.models}
     first = next(iter(requests.values()))
     among = common_rows(list(requests.values()))
-    judged: dict[str, _Judged] = {}
-    for name, each in requests.items():
 
-        def of_model(words: str, name: str = name) -> None:
-            tell(type(words)(f"{name}: {words}"))
+    def of_model(name: str) -> Tell:
+        return lambda words: tell(type(words)(f"{name}: {words}"))
 
-        judged[name] = _judged(each, cluster, of_model, among)
+    # All are read before one is measured: a damaged file is found at once.
+    inputs = {name: _read(each, cluster, of_model(name), among) for name, each in requests.items()}
+    judged = {name: _judged(each, of_model(name)) for name, each in inputs.items()}
     compared = compare_models(
         {name: each.study for name, each in judged.items()},
         {name: each.decision for name, each in judged.items()},
@@ -97,16 +97,21 @@ class _Judged:
     alignment: Sequence[Alignment] | None = None
 
 
-def _judged(
+def _read(
     request: UpgradeRequest, cluster: Cluster | None, tell: Tell, among: Ints | None = None
-) -> _Judged:
-    """Measure all strategies with one new model, and decide."""
-    labels = chosen_maps(request.maps)
+) -> Inputs:
+    """Check the names of maps, and read everything of one new model."""
+    chosen_maps(request.maps)
     tell("reading")
-    inputs = read_inputs(request, cluster, among)
+    return read_inputs(request, cluster, among)
+
+
+def _judged(inputs: Inputs, tell: Tell) -> _Judged:
+    """Measure all strategies with one new model, and decide."""
+    request = inputs.request
     tell("looking at the vectors")
     findings = look_at(inputs)
-    result = study(inputs, labels, tell)
+    result = study(inputs, chosen_maps(request.maps), tell)
     told = (*doubts(result), *result.inputs.told)
     result = replace(result, inputs=replace(result.inputs, told=told))
     least = request.worthwhile / 100

@@ -119,6 +119,17 @@ def test_samples_and_queries_need_not_be_the_same(made, tmp_path):
     assert all(abs(d["value"]) < 0.02 for d in models["differences"])
 
 
+def test_a_damaged_model_is_found_before_the_first_is_measured(made):
+    given = made.arguments(made.sample(800)) | {"maps": "procrustes:query"}
+    new, queries = given.pop("new_gallery"), given.pop("queries")
+    damaged, heard = queries.copy(), []
+    damaged[3, 2] = np.nan
+    models = {"a": (new, queries), "b": (new, damaged)}
+    with pytest.raises(BenchError, match=r"queries: .*NaN"):
+        benchmark.upgrade(**given, models=models, tell=heard.append)
+    assert heard == ["a: reading", "b: reading"]
+
+
 @pytest.fixture(scope="module")
 def unlike(made, tmp_path_factory):
     """A good model with all queries, and noise with half of them, under ids."""

@@ -289,6 +289,17 @@ def test_the_best_of_many_is_no_better_than_the_old_model_by_luck():
     assert verdict(of_scores(base | {QUERY_MAP: lucky} | others), stuck).name == KEEP
 
 
+def test_who_can_do_more_is_not_told_to_do_worse():
+    """What was tried counts, followed or not: the user who may run two models hears no other."""
+    stuck = Constraints(sources=False, index=False, extra_runs=False)
+    base = {OLD: few(0, 200), NEW: few(60, 200)}
+    base |= {replace(FUSED, name=f"way {k}"): few(0, 200) for k in range(19)}
+    for fixed, name in ((8, KEEP), (16, "linear:query")):
+        found = of_scores(base | {QUERY_MAP: few(fixed, 200)})
+        assert verdict(found, stuck).name == name
+        assert verdict(found, replace(stuck, extra_runs=True)).name == name
+
+
 def test_an_upgrade_of_less_than_two_points_is_not_worth_it():
     old, new = few(0, 5000), few(60, 5000)
     found = of_scores({OLD: old, NEW: new})

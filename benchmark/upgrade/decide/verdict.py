@@ -26,6 +26,7 @@ The rule, in this order, among strategies that the user can follow:
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import group_sums
@@ -185,6 +186,15 @@ class Evidence:
         }  # fmt: skip
         return surely(tests, LEVEL)
 
+    @cached_property
+    def above(self) -> set[str]:
+        """Strategies that are surely better than keeping the old model, corrected as above."""
+        old = self.scored(KEEP)
+        return surely({
+            name: contrast(self.scored(name), old, self.groups).p_above(0.0)
+            for name in self.outcomes if name != KEEP
+        }, LEVEL)  # fmt: skip
+
     def equal(self, name: str) -> bool:
         """True where the score is re-embedding's on every query, none of which is estimated."""
         mine, new = self.scored(name), self.scored(REEMBED)
@@ -297,12 +307,7 @@ def _kept(evidence: Evidence, name: str, wanted: float) -> str:
 def _best(evidence: Evidence, possible: list[str]) -> tuple[str, str]:
     better = possible
     if KEEP in possible:
-        old, groups = evidence.scored(KEEP), evidence.groups
-        sure = surely({
-            name: contrast(evidence.scored(name), old, groups).p_above(0.0)
-            for name in possible if name != KEEP
-        }, LEVEL)  # fmt: skip
-        better = [name for name in possible if name in sure]
+        better = [name for name in possible if name in evidence.above]
     if not better:
         more = "is measurably better" if evidence.judged else "agrees measurably more"
         return KEEP, f"nothing that can be done {more}"

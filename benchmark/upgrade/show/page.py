@@ -98,7 +98,9 @@ def _cells(document: Document, s: Mapping[str, Any]) -> dict[str, tuple[str, str
             wording.score(s["score"]), f"({around})" + " est." * s["estimated"]
         ),
         tables.whole_head(document): (tables.whole(document, s), ""),
-        "fixed / broken": ("-" if s["fixed"] is None else f"{s['fixed']} / {s['broken']}", ""),
+        **({} if s["fixed"] is None else {
+            "fixed / broken": (f"{s['fixed']:,} / {s['broken']:,}", ""),
+        }),
         "time": (wording.hours(cost["hours"]), ""),
         "money": (wording.money(cost["money"], document), ""),
         "a query": (f"{cost['runs']} model{'s' * (cost['runs'] > 1)}", waiting),

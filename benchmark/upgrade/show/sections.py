@@ -77,6 +77,12 @@ ALIGNMENT = (
 )
 
 
+BEHIND = (
+    "finds: share of the exact ten nearest items. Scores are of the first 100 results, in this "
+    "gallery: compare them with each other, not with those above."
+)
+
+
 def index(document: Document) -> list[str]:
     """Results behind an approximate index, and maps after which it must be built anew."""
     found = document["index"]
@@ -110,8 +116,11 @@ def pairs(document: Document) -> str:
         return ""
     most = curve["points"][-1]["pairs"]
     if curve["enough"] is None:
-        return f"{curve['map']}: fewer than {most:,} pairs may lose a point or more; more may gain."
-    return f"{curve['map']}: {curve['enough']:,} pairs do as well as {most:,}, within a point."
+        return (
+            f"{curve['map']} was fitted on {most:,} pairs; with fewer it may lose a point or more, "
+            "and more may gain."
+        )
+    return f"{curve['map']} fitted on {curve['enough']:,} pairs is within a point of {most:,}."
 
 
 def slices(document: Document) -> list[str]:

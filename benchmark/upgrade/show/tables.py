@@ -74,18 +74,20 @@ def verdict(document: Mapping[str, Any], *, every: bool = False) -> TextTable:
 def _scores(document: Mapping[str, Any], *, every: bool) -> TextTable:
     chosen, lines = document["verdict"]["strategy"], []
     strategies = ordered(document) if every else few(document)
+    changes = all(each["broken"] is not None for each in strategies)
     for each in strategies:
         cost, score = each["cost"], wording.score(each["score"]) + " est." * each["estimated"]
         name = each["name"] + " (no)" * (each["name"] in document["left_out"])
         lines.append([
             name, TextCell(score, best=each["name"] == chosen),
             wording.around(each["score"]), whole(document, each),
-            "-" if each["broken"] is None else f"{each['fixed']:,} / {each['broken']:,}",
+            *([f"{each['fixed']:,} / {each['broken']:,}"] if changes else []),
             wording.hours(cost["hours"]), wording.money(cost["money"], document),
         ])  # fmt: skip
     metric = wording.label(document)
     heads: list[str | TextColumn] = [
-        metric, "95 %", whole_head(document), "fixed / broken", "time", "money",
+        metric, "95 %", whole_head(document), *(["fixed / broken"] if changes else []), "time",
+        "money",
     ]  # fmt: skip
     no = "the constraints do not allow"
     if document["alignment"] is not None:
@@ -255,7 +257,7 @@ def _index(document: Mapping[str, Any]) -> TextTable:
     title = f"Behind an index ({document['index']['settings']['kind']})"
     return simple_table(
         title, "index", ("strategy", "the index is"), heads, lines,
-        notes=(*sections.index(document), "finds: share of the exact ten nearest items."),
+        notes=(*sections.index(document), sections.BEHIND),
     )  # fmt: skip
 
 
