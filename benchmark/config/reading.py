@@ -1,6 +1,7 @@
 """Strict reading: YAML, JSON and ``--set`` values into typed objects, errors in one line."""
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import json
@@ -34,12 +35,18 @@ def read_yaml(path: Path) -> dict[str, Any]:
     raw = read_bytes(path, MOST_BYTES)
     with located(str(path)):
         try:
-            value = parse_yaml(raw.decode())
+            value = copy.deepcopy(_parsed(raw.decode()))
         except UnicodeDecodeError as error:
             raise BenchError(f"cannot be read: {error}") from error
         if not isinstance(value, dict):
             raise BenchError(f"expected a mapping, got {type(value).__name__}")
     return value
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(text: str) -> Any:
+    """The value of a file's text: plans read the same few files thousands of times."""
+    return parse_yaml(text)
 
 
 def named_values(option: str, form: str, texts: Iterable[str]) -> dict[str, str]:
