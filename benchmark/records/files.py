@@ -58,8 +58,18 @@ def read_record(path: Path) -> Record:
     of another record, which :func:`benchmark.records.details.check_digest` tells, they are empty.
 
     Raises:
-        BenchError: If it is no regular file, not JSON within limits, of another schema, or a field
-            is unknown, missing or wrong.
+        BenchError: As of :func:`read_value`, or if a field is unknown, missing or wrong.
+        EditedError: As of :func:`read_value`.
+    """
+    # Of the very value that is sealed: the text may have a key twice.
+    return parse(_RECORD, to_json(_completed(read_value(path), path)), str(path))
+
+
+def read_value(path: Path) -> Values:
+    """Read a record's own file, whose seal fits, without what it shares with its board.
+
+    Raises:
+        BenchError: If it is no regular file, not JSON within limits, or of another schema.
         EditedError: If its seal is missing or does not fit.
     """
     value = parse_json(read_bytes(path, MOST_BYTES), path)
@@ -76,8 +86,8 @@ def read_record(path: Path) -> Record:
     if value.get(SEAL) != seal_of(value):
         wrong = "its seal does not fit" if value.get(SEAL) else "its seal is missing"
         raise EditedError(f"{path}: edited since it was written: {wrong}")
-    # Of the very value that is sealed: the text may have a key twice.
-    return parse(_RECORD, to_json(_completed(value, path)), str(path))
+    found: Values = value
+    return found
 
 
 def _completed(value: Values, path: Path) -> Values:

@@ -15,7 +15,6 @@ from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
     from benchmark.config.declarations import DatasetDeclaration, MethodDeclaration
-    from benchmark.records.record import Record
 
 MEASURED = Path(__file__).resolve().parents[2] / "results" / "measured"
 _TRAINS = {True: "a new model", False: "no model: the new one is the independent"}
@@ -113,14 +112,15 @@ def _costs(name: str, measured: Path, beside: bool) -> dict[str, str]:
     ``beside``: side-information has a model of its own, which neither counts.
     """
     paths = sorted(measured.glob(f"*/*/{name.replace(':', '+')}/seed-*.json"))
-    records = [record for path in paths if (record := _finished(path)) is not None]
-    if not records:
+    values = {path: value for path in paths if (value := _done(path)) is not None}
+    if not values:
         return {"cost": "not measured yet"}
-    boards = {(r.protocol, r.track): r for r in records}  # seeds differ in no size
-    added = sorted({n for r in boards.values() if (n := _added(r, measured)) is not None})
+    boards = {path.parent: path for path in values}  # seeds differ in no size
+    added = sorted({n for path in boards.values() if (n := _added(path)) is not None})
     words = _range(added[0], added[-1]) if added else "not measured yet"
     costs = {"added parameters": words}
-    shares = [share for r in records if (share := r.run.training_cost) is not None]
+    told = [value.get("run", {}).get("training_cost") for value in values.values()]
+    shares = [share for share in told if share is not None]
     costs["training cost"] = "not measured yet"
     if shares:
         middle = statistics.median(shares)
@@ -146,20 +146,23 @@ def _range(least: int, most: int) -> str:
     return ends if least >= 0 else f"{ends} fewer {than}"
 
 
-def _added(record: Record, measured: Path) -> int | None:
-    from benchmark.records.record import record_path
+def _added(path: Path) -> int | None:
+    from benchmark.records.files import read_record
     from benchmark.report.costs import added_parameters
 
-    alone = record_path(measured.parent, record.protocol, record.track, "independent", record.seed)
-    return added_parameters(record, _finished(alone))
-
-
-def _finished(path: Path) -> Record | None:
-    """A record of a method that could be applied; None where there is none that can be read."""
-    from benchmark.records.files import read_record
-
+    alone = path.parents[1] / "independent" / path.name
     try:
-        record = read_record(path)
+        return added_parameters(read_record(path), read_record(alone))
     except BenchError:
         return None
-    return record if record.status == "done" else None
+
+
+def _done(path: Path) -> dict[str, Any] | None:
+    """A record's own file, of a method that could be applied; None where there is none."""
+    from benchmark.records.files import read_value
+
+    try:
+        value = read_value(path)
+    except BenchError:
+        return None
+    return value if value.get("status") == "done" else None

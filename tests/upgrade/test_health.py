@@ -12,8 +12,10 @@ from support.vector_files import write
 import benchmark
 from benchmark.upgrade.formats.rows import ArrayRows
 from benchmark.upgrade.read.demo import demo_arguments
-from benchmark.upgrade.read.health import VectorTally, compare, examine, look
+from benchmark.upgrade.read.health import VectorTally, compare, examine, look, look_at
+from benchmark.upgrade.read.inputs import read_inputs
 from benchmark.upgrade.read.mixture import mixture
+from benchmark.upgrade.read.request import UpgradeRequest
 from benchmark.upgrade.show.page import render
 from benchmark.upgrade.show.wording import risks
 
@@ -159,7 +161,9 @@ def test_ids_of_other_items_are_asked_for():
 
 
 @pytest.mark.skipif(not (REAL / "npl.npz").is_file(), reason="vectors of real models are not here")
-@pytest.mark.parametrize("corpus", ["cranfield", "cisi", "npl"])
+@pytest.mark.parametrize(
+    "corpus", ["cranfield", "cisi", pytest.param("npl", marks=pytest.mark.slow)]
+)
 def test_a_direction_that_all_vectors_share_makes_no_model_of_another(corpus):
     """Two random texts have a cosine of 0.69 by one of them: it proves no common model."""
     with np.load(REAL / f"{corpus}.npz") as file:
@@ -214,9 +218,10 @@ def test_the_report_opens_with_it(tmp_path):
     ids = given["ids"]["old_gallery"][at].tolist()
     place = [ids.index(each) for each in given["ids"]["new_gallery"]]
     stored[at[place[::3]]] = new[::3]  # a third of the sample
-    for gallery, odd in ((old, False), (stored, True)):
-        document = benchmark.upgrade(**given | {"old_gallery": gallery}).document
-        found = [f for f in document["vectors"] if f["what"] == "models"]
-        assert [f["odd"] for f in found] == [odd, False]
-        said = any("of another model or version" in line for line in risks(document))
-        assert said == odd and ("of another model" in render(document)) == odd
+    sound = look_at(read_inputs(UpgradeRequest(**given)))
+    assert [each.odd for each in sound if each.what == "models"] == [False, False]
+    mine = given | {"old_gallery": stored, "maps": "procrustes"}
+    document = benchmark.upgrade(**mine).document
+    assert [f["odd"] for f in document["vectors"] if f["what"] == "models"] == [True, False]
+    assert any("of another model or version" in line for line in risks(document))
+    assert "of another model" in render(document)

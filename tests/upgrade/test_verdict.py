@@ -290,7 +290,7 @@ def test_the_best_of_many_is_no_better_than_the_old_model_by_luck():
 
 
 def test_who_can_do_more_is_not_told_to_do_worse():
-    """What was tried counts, followed or not: the user who may run two models hears no other."""
+    """Every strategy that was tried counts, whether the user may run two models or not."""
     stuck = Constraints(sources=False, index=False, extra_runs=False)
     base = {OLD: few(0, 200), NEW: few(60, 200)}
     base |= {replace(FUSED, name=f"way {k}"): few(0, 200) for k in range(19)}
