@@ -84,14 +84,15 @@ def question(record: Record) -> str:
 
 
 def training_sizes(record: Record) -> str:
-    """Classes and images that each model was trained on: tracks may change what the question says.
+    """Classes and items that each model was trained on: tracks may change what the question says.
 
     Empty where the record does not say it.
     """
-    sizes = record.dataset.generations
+    sizes, track = record.dataset.generations, installed(load_track, record.track)
+    items = "texts" if track and track.kind == "texts" else "images"
     kinds = {
         "Classes": {name: size.classes for name, size in sizes.items()},
-        "images": {name: size.images for name, size in sizes.items()},
+        items: {name: size.images for name, size in sizes.items()},
     }
     words = (
         f"{kind}: {', '.join(f'{name} {n:,}' for name, n in of.items())}"
