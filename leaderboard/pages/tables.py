@@ -7,7 +7,7 @@ from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import notes, numbers
 from benchmark.report.costs import cost_text, cost_words, hours_words, money_words
-from benchmark.report.effects import Effect, Standing, models_words, percent
+from benchmark.report.effects import Effect, Standing, percent
 from benchmark.report.ranks import LEAST_MODELS, RankPlace
 from benchmark.report.scenarios import scenario
 from benchmark.report.scores import MethodScores, mean_score
@@ -62,7 +62,7 @@ def count_cell(n: int | None, empty: str = numbers.DASH) -> TextCell:
 def models_cell(n: int) -> TextCell:
     """On how many pairs of models a method was measured; grey where these are few."""
     look = "few" if n < LEAST_MODELS else ""
-    return TextCell(models_words(n), sort=str(n), look=look)
+    return TextCell(str(n), look=look)
 
 
 def answer_cell(answer: tuple[int, int] | None, kept: Estimate) -> TextCell:
