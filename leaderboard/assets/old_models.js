@@ -154,7 +154,7 @@
       const last = cells[cells.length - 1];
       keep(last);
       const n = models(row);
-      paint(last, { text: `${n} ${n === 1 ? "model" : "models"}`, sort: n, look: n < FEW ? "few" : "" });
+      paint(last, { text: `${n}`, sort: n, look: n < FEW ? "few" : "" });
     });
   }
   select.addEventListener("change", show);

@@ -15,12 +15,11 @@
       return parts.map((part) => part.replace(/\s+/g, " ").trim()).join(" ");
     });
     if (heads.length < 3) continue;
-    // Cards of a ranking are many: short names, and none beside cells that say it themselves.
+    // Cards of a ranking are many: short names.
     if (table.classList.contains("ranking")) {
       $$("thead th", table).forEach((th, i) => {
         const below = $("small", th);
         if (below) heads[i] = th.textContent.replace(below.textContent, "").trim();
-        if (heads[i] === "models") heads[i] = "";
       });
     }
     table.classList.add("stacked");

@@ -134,7 +134,7 @@ def test_the_old_models_quality_filters_table_plots_and_downloads(visit):
     # fct was not measured on it; the others' numbers are those of this one old model.
     assert methods(page) == ["bct", "l2"]
     assert page.inner_text(shown) == "61.0"  # one model has no interval
-    assert "1 model" in page.inner_text("tr[data-method=bct]")
+    assert page.inner_text("tr[data-method=bct] td:last-child") == "1"
     assert "55.0" in page.inner_text("tr[data-bound^=lower]")
     assert page.locator("#tradeoff [data-method=fct]").count() == 0
     with page.expect_download() as waiting:
