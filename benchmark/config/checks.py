@@ -19,7 +19,12 @@ def in_range(params: Any, **ranges: str) -> None:
     """
     for name, interval in ranges.items():
         value = getattr(params, name)
-        low, high = (float(end) for end in interval[1:-1].split(","))
+        try:
+            low, high = (float(end) for end in interval[1:-1].split(","))
+        except ValueError:
+            raise ValueError(
+                f"ranges: {name}: expected an interval such as [0, inf), got {interval!r}"
+            ) from None
         left, right = ("<=" if interval[end] in "[]" else "<" for end in (0, -1))
         above = value >= low if left == "<=" else value > low
         below = value <= high if right == "<=" else value < high
