@@ -69,7 +69,13 @@ class ScoreTable:
     slug: str  # a name for files and labels, its own among the tables made together
 
     def best(self, metric: str, case: str) -> set[str]:
-        """Methods with the best score of a case, or the best ``gain``; none without a rank."""
+        """Methods with the best score of a case, or the best ``gain``; none without a rank.
+
+        Of a difference only where it is one from old/old.
+        """
+        lower = next((row.detail for row in self.rows if row.kind == "lower"), "")
+        if not select.ranks(case, lower):
+            return set()
         rivals: dict[str, float | None] = {}
         for row in self.rows:
             if row.kind == "method" and row.reason is None and row.rival:
@@ -165,12 +171,27 @@ def named_groups(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]
 def make_tables(
     records: Iterable[Record], metrics: select.Names = None, cases: select.Names = None
 ) -> list[ScoreTable]:
-    """The scores of each protocol and track.
+    """The scores of each protocol and track that has any of the metrics and of the cases.
 
     Raises:
         BenchError: If a metric or case is in no record.
     """
-    return [_table(members, slug, metrics, cases) for slug, members in named_groups(records)]
+    listed = list(records)
+    select.require(group(listed), metrics, cases)
+    return some_tables(listed, metrics, cases)
+
+
+def some_tables(
+    records: Iterable[Record], metrics: select.Names = None, cases: select.Names = None
+) -> list[ScoreTable]:
+    """As :func:`make_tables`, maybe none: what is chosen may be in other records."""
+    tables = []
+    for slug, members in named_groups(records):
+        keys = select.some(select.metrics, members, metrics)
+        columns = select.some(select.cases, members, cases)
+        if keys and columns:
+            tables.append(_table(members, slug, keys, columns))
+    return tables
 
 
 def make_table(
@@ -189,10 +210,8 @@ def make_table(
 
 
 def _table(
-    records: Sequence[Record], slug: str, metrics: select.Names, cases: select.Names
+    records: Sequence[Record], slug: str, keys: Sequence[str], columns: list[str]
 ) -> ScoreTable:
-    keys = select.metrics(records, metrics)
-    columns = select.cases(records, cases)
     names = select.generations(records)
     if select.AVG in keys:
         columns.append(select.averaged_case(names))
