@@ -226,6 +226,7 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
             "so without a rank and never marked as the best: "
             f"{'; '.join(_by_seeds(elsewhere))}. Run them again."
         )
+    yield from _versions(records[0])
     if len({record.dataset.fingerprint for record in records}) > 1:
         yield "Warning: these records were measured on different data (fingerprints differ)."
     seeds = {record.seed for record in records}
@@ -239,6 +240,20 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
         if done and done < seeds:
             partly += [record for record in of_method if record.status == "done"]
     yield from (f"{words} only." for words in _by_seeds(partly))
+
+
+def _versions(record: Record) -> Iterator[str]:
+    """A line where protocol or track has another version today: tables of both look alike."""
+    for kind, load, name, version in (
+        ("protocol", load_protocol, record.protocol, record.protocol_version),
+        ("track", load_track, record.track, record.track_version),
+    ):
+        today = installed(load, name)
+        if today is not None and today.version != version:
+            yield (
+                f"Of version {version} of {kind} {name}, which is at version {today.version} here: "
+                "scores of the two are not compared."
+            )
 
 
 def _by_seeds(records: Sequence[Record]) -> list[str]:

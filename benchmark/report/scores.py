@@ -44,6 +44,7 @@ class MethodScores:
     verdicts: Mapping[str, CaseVerdict]  # metric -> compatible, gain
     reason: str | None = None  # why the method is not applicable; None where it is
     rival: bool = True  # whether it may be the best; see :func:`select.unranked`
+    diverged: bool = False  # whether a training diverged, so that scores say nothing of the method
     detail: str = ""  # the case that a bound is, ``old/old``; empty for methods
 
     @property
@@ -274,14 +275,15 @@ def _method(
     """Mean over the seeds on which the method could be applied."""
     method = records[0].method
     done = [record for record in records if record.status == "done"]
-    diverged = " (diverged)" if any(record.diverged for record in done) else ""
+    diverged = any(record.diverged for record in done)
     return MethodScores(
         kind="independent" if method == "independent" else "method",
-        label=f"{method}{diverged}",
+        label=f"{method} (diverged)" if diverged else method,
         method=method,
         seeds=tuple(record.seed for record in done),
         cells={(k, c): case_score(done, c, k) for k in keys for c in columns} if done else {},
         verdicts={key: make_verdict(done, key) for key in keys} if done else {},
         reason=None if done else records[0].reason or "no reason given",
         rival=rival,
+        diverged=diverged,
     )

@@ -89,6 +89,7 @@ def _values(table: ScoreTable, row: MethodScores) -> Iterator[list[object]]:
         yield [*head, "not-applicable", row.reason, *[""] * 8]
     roles = zip(table.cases, table.roles, strict=True)
     cross = next((case for case, role in roles if role == "cross-test"), "")
+    told = "a training diverged: the scores say nothing of the method" if row.diverged else ""
     for (metric, case), score in row.cells.items():
         verdict = row.verdicts.get(metric) if case == cross else None
         verdict_cells: list[object] = [None] * 3
@@ -97,4 +98,4 @@ def _values(table: ScoreTable, row: MethodScores) -> Iterator[list[object]]:
             verdict_cells = [*(None if a is None else a[0] / a[1] for a in answers), verdict.gain]
         if score.value is not None:
             scores = [score.value, score.low, score.high]
-            yield [*head, "done", "", row.detail or case, metric, *scores, *verdict_cells]
+            yield [*head, "done", told, row.detail or case, metric, *scores, *verdict_cells]

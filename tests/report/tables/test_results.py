@@ -36,6 +36,14 @@ def test_csv_of_several_tables_has_one_head(make):
     assert set(pd.read_csv(io.StringIO(text)).track) == {"glyphs", "omniglot"}
 
 
+def test_csv_says_what_diverged(make):
+    made = [make("bct"), make("l2", diverged={"train l2 (seed 0)": "its loss rises from 2 to 3"})]
+    csv = render(text_table(make_table(made)), "csv")
+    table = pd.read_csv(io.StringIO(csv), keep_default_na=False)
+    told = table[table.kind == "method"].groupby("method").reason.unique()
+    assert list(told.bct) == [""] and ["diverged" in words for words in told.l2] == [True]
+
+
 def test_csv_has_the_bounds_under_their_own_case(records):
     table = pd.read_csv(io.StringIO(render(text_table(make_table(records)), "csv")))
     lower = table[table.method == "lower"]
