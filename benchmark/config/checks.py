@@ -61,7 +61,8 @@ def unique(entries: Entries) -> Entries:
     return entries
 
 
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
+SEEDS = 2**63
+Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 Version = Annotated[int, Field(ge=1, le=10**6)]
 _NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:[-.][a-z0-9]+)*")
 Name = Annotated[str, holds(_NAME.fullmatch, "small letters, digits and hyphens")]

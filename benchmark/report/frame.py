@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from benchmark.records.record import Record
+from benchmark.report.notes import changed_words
 from benchmark.report.select import cross_case
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
-    changed = ", ".join(f"{key}={value}" for key, value in record.changed.items())
+    changed = changed_words(record)
     for row in _scores(record):
         yield (*row, changed, bool(record.diverged))
 

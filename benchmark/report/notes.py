@@ -36,8 +36,13 @@ def title(records: Sequence[Record], name: str | None = None) -> str:
     first = records[0]
     seeds = sorted({record.seed for record in records})
     words = f"{name or protocol_title(first)} on {track_title(first)}, {seed_words(seeds)}"
-    changed = ", ".join(f"{key}={value}" for key, value in first.changed.items())
+    changed = changed_words(first)
     return f"{words}, changed: {changed}" if changed else words
+
+
+def changed_words(record: Record) -> str:
+    """What was set of protocol, track and methods: ``bct.weight=2, old.dim=8``; empty: nothing."""
+    return ", ".join(f"{key}={value}" for key, value in record.changed.items())
 
 
 def seed_words(seeds: Sequence[int]) -> str:

@@ -68,6 +68,7 @@ class ScoreTable:
     notes: tuple[str, ...]  # what stands below the table
     upper: str  # which bound the gain uses
     slug: str  # a name for files and labels, its own among the tables made together
+    changed: str = ""  # what was set, in words
 
     def best(self, metric: str, case: str) -> set[str]:
         """Methods with the best score of a case, or the best ``gain``; none without a rank.
@@ -235,6 +236,7 @@ def _table(
         notes=tuple(notes.notes(records, keys)),
         upper=records[0].upper,
         slug=slug,
+        changed=notes.changed_words(records[0]),
     )
 
 
