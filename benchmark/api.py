@@ -73,8 +73,9 @@ def run(
 def load(root: str | Path | Iterable[str | Path] = "runs", **where: Any) -> pd.DataFrame:
     """Records as a pandas frame: a row for each record, case and metric.
 
-    Its columns are protocol, track, method, seed, status, case, metric, value, low, high, gain and
-    compatible. What is no record that can be read is left out, with a warning.
+    Its columns are protocol, track, method, seed, status, case, metric, value, low, high, gain,
+    compatible, changed (what was set, as ``key=value``) and diverged. What is no record that can be
+    read is left out, with a warning.
 
     Args:
         root: A folder of records, a record, or several of them.

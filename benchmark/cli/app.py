@@ -118,7 +118,7 @@ def run(
 
     if methods is None and not dry_run:
         raise BenchError("run: missing option '--methods' / '-m'; see bench list methods")
-    labels = ["independent"] if methods is None else methods.split(",")
+    labels = ["independent"] if methods is None else options.split(methods)
     axes = parse_axes(sweep or [])
     unsuited: list[BenchError] = []
     requests = [

@@ -121,7 +121,10 @@ def compare(
     records = [] if files else selected(runs, "", protocols, tracks, seeds)
     pair = [paired.find(word, records) for word in (left, right)]
     lines = paired.compare(*pair, cases=split(cases), metrics=split(metrics), by=by)
-    print_tables([text_table(lines, left, right, by)], form)
+    doubts = paired.doubts(*pair)
+    print_tables([text_table(lines, left.strip(), right.strip(), by, doubts)], form)
+    for line in doubts if form == "csv" else ():
+        echo(f"bench: {line}", err=True)
 
 
 @app.command(

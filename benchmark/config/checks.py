@@ -19,7 +19,12 @@ def in_range(params: Any, **ranges: str) -> None:
     """
     for name, interval in ranges.items():
         value = getattr(params, name)
-        low, high = (float(end) for end in interval[1:-1].split(","))
+        try:
+            low, high = (float(end) for end in interval[1:-1].split(","))
+        except ValueError:
+            raise ValueError(
+                f"ranges: {name}: expected an interval such as [0, inf), got {interval!r}"
+            ) from None
         left, right = ("<=" if interval[end] in "[]" else "<" for end in (0, -1))
         above = value >= low if left == "<=" else value > low
         below = value <= high if right == "<=" else value < high
@@ -56,7 +61,8 @@ def unique(entries: Entries) -> Entries:
     return entries
 
 
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
+SEEDS = 2**63
+Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 Version = Annotated[int, Field(ge=1, le=10**6)]
 _NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:[-.][a-z0-9]+)*")
 Name = Annotated[str, holds(_NAME.fullmatch, "small letters, digits and hyphens")]

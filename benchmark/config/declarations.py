@@ -20,6 +20,10 @@ FIDELITIES = {
     "ours": "a control, a baseline, or textbook algebra that is written out here",
 }
 """Sources that an adapter may be built from -> in words."""
+NEEDS = ("old_head", "independent", "side:<kind>")
+"""Parts that a plan can provide to a method."""
+CHANGES = ("training", "gallery", "queries", "dimension")
+"""Changes that a method can make."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class MethodDeclaration(ABC):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Parts that the plan must provide: ``old_head``, ``independent``, ``side:<kind>``."""
+        """Parts that the plan must provide, any of :data:`NEEDS`."""
         return ()
 
     @property
@@ -86,7 +90,7 @@ class MethodDeclaration(ABC):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """Changes that it makes: any of ``training``, ``gallery``, ``queries``, ``dimension``."""
+        """Changes that it makes, any of :data:`CHANGES`."""
         return ("training",)
 
     @abstractmethod

@@ -4,8 +4,9 @@ One that is broken is named and passed over.
 """
 
 import importlib.util
+import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -79,15 +80,22 @@ def _located(entry: EntryPoint) -> tuple[str, Path]:
     return entry.module, Path(spec.origin)
 
 
-def one_line(error: BaseException) -> str:
-    """An exception of somebody's code as one line: its kind, its words, where it was raised."""
+def one_line(error: BaseException, files: Collection[str] = ()) -> str:
+    """An exception of somebody's code as one line: its kind, its words, where it was raised.
+
+    Where it passed through one of ``files``, that place is named, not a library's below it.
+    """
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}, line {error.lineno}"
-    where = ""
-    trace = error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if not code.co_filename.startswith("<"):
-            where = f" ({code.co_filename}, line {trace.tb_lineno})"
-        trace = trace.tb_next
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{where}"
+    places = passed(error)
+    own = [place for place in places if place[0] in files] or places
+    where = f" ({own[-1][0]}, line {own[-1][1]})" if own else ""
+    words = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}{': ' if words else ''}{words}{where}"
+
+
+def passed(error: BaseException) -> list[tuple[str, int]]:
+    """Files and lines that an exception passed through; the one that raised it comes last."""
+    frames = traceback.walk_tb(error.__traceback__)
+    found = [(frame.f_code.co_filename, line) for frame, line in frames]
+    return [(file, line) for file, line in found if not file.startswith("<")]

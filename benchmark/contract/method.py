@@ -6,17 +6,17 @@ A *method* is a frozen dataclass, whose fields are its hyper-parameters, in one 
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from torch import Tensor
 
 from benchmark.config import registry
 from benchmark.config.checks import in_range
-from benchmark.config.declarations import MethodDeclaration
+from benchmark.config.declarations import CHANGES, NEEDS, MethodDeclaration
 from benchmark.config.recipes import ModelSpec
 from benchmark.contract.lists import TwoLists
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, nearest
 from benchmark.models.backbones import Encoder
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
@@ -142,9 +142,22 @@ class Method(MethodDeclaration):
 
     ranges: ClassVar[Mapping[str, str]] = {}
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not isinstance(cls.variants, Mapping):
+            raise TypeError(f"variants: expected name -> fields, got {cls.variants!r:.60}")
+
     def __post_init__(self) -> None:
+        for name, known in (("needs", NEEDS), ("changes", CHANGES)):
+            for word in _words(name, getattr(self, name)):
+                if word not in known and not (name == "needs" and word.startswith("side:")):
+                    raise ValueError(f"{name}: unknown word '{word}'{nearest(word, known)}")
         for cls in type(self).__mro__:
             ranges = vars(cls).get("ranges", {})
+            for name in ranges:
+                if not hasattr(self, name):
+                    own = [each.name for each in fields(self)]
+                    raise ValueError(f"ranges: unknown field '{name}'{nearest(name, own)}")
             in_range(self, **{k: v for k, v in ranges.items() if getattr(self, k) is not None})
 
     def refuses(self, step: Step) -> str | None:  # noqa: ARG002
@@ -169,3 +182,10 @@ class Method(MethodDeclaration):
     @abstractmethod
     def update(self, job: UpdateJob) -> Update:
         """Train or fit the new generation, given the earlier ones."""
+
+
+def _words(name: str, said: Any) -> tuple[str, ...]:
+    """Words of a declaration; a ValueError on one alone, of which Python would read the letters."""
+    if not isinstance(said, tuple):
+        raise ValueError(f"{name}: expected a tuple of words, got {said!r:.60}")
+    return said

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmark.config import registry
+from benchmark.config.entry_points import one_line, passed
+from benchmark.errors import BenchError
 from benchmark.harness.graph import Stage
 from benchmark.harness.timing import Timer, convolution
-from benchmark.harness.work import TakenWork, TrainingWork
+from benchmark.harness.work import TakenWork, TrainingWork, UpdateWork
 
 if TYPE_CHECKING:
     from benchmark.training.device import Device
@@ -83,7 +86,8 @@ def measured(
             timer.checkpoint()
         progress(share)
 
-    with _resources(device, timer) as used:
+    faults = faults_of_adapters(stage.title, own=isinstance(stage.work, UpdateWork))
+    with _resources(device, timer) as used, faults:
         context = Context(out, checkpoints or out, device, on_progress, progress)
         facts = run_stage(work, context)
     if isinstance(work, TakenWork):  # times are those of its training, wherever that was
@@ -92,6 +96,23 @@ def measured(
         requested = work.recipe.get("precision", "32-true")
         used["precision"] = effective_precision(requested, kind)
     return facts, used
+
+
+@contextmanager
+def faults_of_adapters(title: str, *, own: bool) -> Iterator[None]:
+    """One line for whatever an adapter raises: ``title``, kind, words, the adapter's line.
+
+    Unless what runs is an adapter's ``own``, what passed through none of them stays as it is.
+    """
+    try:
+        yield
+    except (BenchError, OSError):
+        raise
+    except (Exception, SystemExit) as error:
+        files = {str(file.path) for file in registry.method_files().values()}
+        if own or any(file in files for file, _ in passed(error)):
+            raise BenchError(f"{title}: {one_line(error, files)}") from error
+        raise
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config import registry
+from benchmark.config.checks import SEEDS
 from benchmark.config.data_roots import Root, check_roots, parse_root
 from benchmark.config.embedders import load_embedder
 from benchmark.config.files import digest, sha256_of
@@ -139,8 +140,10 @@ def make_request(
         registry.method_file(label)
     labels = list(dict.fromkeys(["independent", *labels]))
     chosen = list(dict.fromkeys(seeds))
-    if not chosen or min(chosen) < 0:
-        raise BenchError(f"seeds: expected whole numbers from 0, got {chosen or 'none'}")
+    fixed = [] if first_seed is None else [first_seed]
+    for name, given in (("seeds", chosen), ("first seed", fixed or [0])):
+        if not given or not 0 <= min(given) <= max(given) < SEEDS:
+            raise BenchError(f"{name}: expected whole numbers from 0 on, below 2^63, got {given}")
     changes = dict(settings or {})
     spec = load_protocol(protocol) if isinstance(protocol, str) else protocol
     root, on = parse_root(data_root), load_track(track)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from benchmark.records.record import Record
+from benchmark.report.notes import changed_words
 from benchmark.report.select import cross_case
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "protocol", "track", "method", "seed", "status", "case", "metric",
-    "value", "low", "high", "gain", "compatible",
+    "value", "low", "high", "gain", "compatible", "changed", "diverged",
 )  # fmt: skip
 
 
@@ -26,21 +27,28 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
         Columns as in ``COLUMNS``; areas and worst points of backfilling curves have the case
         ``new/old by random``; ``gain`` and ``compatible`` on the rows of the cross-test (queries of
         the last generation in a gallery of the first; with text queries the other way), null
-        elsewhere.
+        elsewhere; ``changed``: what was set of protocol, track and methods, as ``key=value``, comma
+        between; ``diverged``: a training did, so that scores say nothing of the method.
     """
     import pandas as pd
 
     rows = [row for record in records for row in _rows(record)]
     floats = dict.fromkeys(("value", "low", "high", "gain"), "float64")
-    types = {**floats, "seed": "int64", "compatible": "boolean"}
+    types = {**floats, "seed": "int64", "compatible": "boolean", "diverged": "bool"}
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types)
 
 
 def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
+    changed = changed_words(record)
+    for row in _scores(record):
+        yield (*row, changed, bool(record.diverged))
+
+
+def _scores(record: Record) -> Iterator[tuple[Any, ...]]:
     head = (record.protocol, record.track, record.method, record.seed, record.status)
     cross = cross_case([record])
     if not record.scores:
-        yield (*head, *[None] * (len(COLUMNS) - len(head)))
+        yield (*head, *[None] * 7)
     for case, scores in record.scores.items():
         for metric, value in scores.items():
             span = record.intervals.get(case, {}).get(metric) or (None, None)

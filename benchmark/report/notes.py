@@ -36,8 +36,13 @@ def title(records: Sequence[Record], name: str | None = None) -> str:
     first = records[0]
     seeds = sorted({record.seed for record in records})
     words = f"{name or protocol_title(first)} on {track_title(first)}, {seed_words(seeds)}"
-    changed = ", ".join(f"{key}={value}" for key, value in first.changed.items())
+    changed = changed_words(first)
     return f"{words}, changed: {changed}" if changed else words
+
+
+def changed_words(record: Record) -> str:
+    """What was set of protocol, track and methods: ``bct.weight=2, old.dim=8``; empty: nothing."""
+    return ", ".join(f"{key}={value}" for key, value in record.changed.items())
 
 
 def seed_words(seeds: Sequence[int]) -> str:
@@ -226,6 +231,7 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
             "so without a rank and never marked as the best: "
             f"{'; '.join(_by_seeds(elsewhere))}. Run them again."
         )
+    yield from _versions(records[0])
     if len({record.dataset.fingerprint for record in records}) > 1:
         yield "Warning: these records were measured on different data (fingerprints differ)."
     seeds = {record.seed for record in records}
@@ -239,6 +245,20 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
         if done and done < seeds:
             partly += [record for record in of_method if record.status == "done"]
     yield from (f"{words} only." for words in _by_seeds(partly))
+
+
+def _versions(record: Record) -> Iterator[str]:
+    """A line where protocol or track has another version today: tables of both look alike."""
+    for kind, load, name, version in (
+        ("protocol", load_protocol, record.protocol, record.protocol_version),
+        ("track", load_track, record.track, record.track_version),
+    ):
+        today = installed(load, name)
+        if today is not None and today.version != version:
+            yield (
+                f"Of version {version} of {kind} {name}, which is at version {today.version} here: "
+                "scores of the two are not compared."
+            )
 
 
 def _by_seeds(records: Sequence[Record]) -> list[str]:

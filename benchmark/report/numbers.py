@@ -29,10 +29,12 @@ def number(value: float | None, unit: str = "share", *, signed: bool = False) ->
     Example:
         >>> number(0.5746), number(None), number(0.5746, "coefficient"), number(0.012, signed=True)
         ('57.5', '-', '0.575', '+1.2')
+        >>> number(-0.0004), number(-0.00004, "coefficient"), number(-0.0004, signed=True)
+        ('0.0', '0.000', '+0.0')
     """
     if value is None:
         return DASH
-    sign = "+z" if signed else ""  # z: no -0.0
+    sign = "+z" if signed else "z"  # z: no -0.0
     if unit == "share":
         return f"{100 * value:{sign}.1f}"
     return f"{value:{sign}.3f}" if unit == "coefficient" else f"{value:{sign}g}"

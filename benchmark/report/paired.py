@@ -21,7 +21,8 @@ from benchmark.metrics.statistics import holm
 from benchmark.records.details import Details, QueryResults
 from benchmark.records.details_files import find_details
 from benchmark.records.files import StoredRecord, read_record
-from benchmark.report import numbers
+from benchmark.report import notes, numbers
+from benchmark.report.comparable import of_another_old_model
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,12 +96,38 @@ def compare(
     return [d if d.p_value is None else replace(d, adjusted=next(adjusted)) for d in differences]
 
 
+def doubts(left: Sequence[StoredRecord], right: Sequence[StoredRecord]) -> list[str]:
+    """Reasons why differences of :func:`compare` may not be those of the methods, in words."""
+    places = [
+        {(s.record.protocol, s.record.track, s.record.seed) for s in side if _is_done(s)}
+        for side in (left, right)
+    ]
+    compared = [
+        s.record for s in (*left, *right) if _is_done(s)
+        if (s.record.protocol, s.record.track, s.record.seed) in places[0] & places[1]
+    ]  # fmt: skip
+    found = []
+    if told := notes.diverged(compared):
+        found.append(f"Warning: trainings that diverged, whose scores say nothing: {told}.")
+    if elsewhere := of_another_old_model(compared):
+        seeds = notes.seed_words(sorted({record.seed for record in elsewhere}))
+        found.append(
+            f"Warning: not of one old model ({seeds}), as hashes of its weights show: a difference "
+            "holds that of two old models, too."
+        )
+    return found
+
+
+def _is_done(stored: StoredRecord) -> bool:
+    return stored.record.status == "done"
+
+
 def _applicable(side: Sequence[StoredRecord]) -> list[StoredRecord]:
     """Records that have scores; where a method is not applicable, that is told by a warning."""
-    for r in (stored.record for stored in side if stored.record.status != "done"):
+    for r in (stored.record for stored in side if not _is_done(stored)):
         words = f"passed over {r.method} on {r.protocol}: not applicable: {r.reason}"
         warnings.warn(PassedOverWarning(words), stacklevel=3)
-    return [stored for stored in side if stored.record.status == "done"]
+    return [stored for stored in side if _is_done(stored)]
 
 
 def _grouped(side: Sequence[StoredRecord]) -> dict[tuple[Any, ...], dict[int, StoredRecord]]:
@@ -213,7 +240,7 @@ def find(name: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:
     Raises:
         BenchError: If there is none.
     """
-    path = Path(name)
+    path, name = Path(name), name.strip()
     if path.suffix == ".json" or path.is_file():
         return [StoredRecord(read_record(path), path)]
     chosen = [stored for stored in records if stored.record.method == name]

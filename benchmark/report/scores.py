@@ -44,6 +44,7 @@ class MethodScores:
     verdicts: Mapping[str, CaseVerdict]  # metric -> compatible, gain
     reason: str | None = None  # why the method is not applicable; None where it is
     rival: bool = True  # whether it may be the best; see :func:`select.unranked`
+    diverged: bool = False  # whether a training diverged, so that scores say nothing of the method
     detail: str = ""  # the case that a bound is, ``old/old``; empty for methods
 
     @property
@@ -67,9 +68,16 @@ class ScoreTable:
     notes: tuple[str, ...]  # what stands below the table
     upper: str  # which bound the gain uses
     slug: str  # a name for files and labels, its own among the tables made together
+    changed: str = ""  # what was set, in words
 
     def best(self, metric: str, case: str) -> set[str]:
-        """Methods with the best score of a case, or the best ``gain``; none without a rank."""
+        """Methods with the best score of a case, or the best ``gain``; none without a rank.
+
+        Of a difference only where it is one from old/old.
+        """
+        lower = next((row.detail for row in self.rows if row.kind == "lower"), "")
+        if not select.ranks(case, lower):
+            return set()
         rivals: dict[str, float | None] = {}
         for row in self.rows:
             if row.kind == "method" and row.reason is None and row.rival:
@@ -165,12 +173,27 @@ def named_groups(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]
 def make_tables(
     records: Iterable[Record], metrics: select.Names = None, cases: select.Names = None
 ) -> list[ScoreTable]:
-    """The scores of each protocol and track.
+    """The scores of each protocol and track that has any of the metrics and of the cases.
 
     Raises:
         BenchError: If a metric or case is in no record.
     """
-    return [_table(members, slug, metrics, cases) for slug, members in named_groups(records)]
+    listed = list(records)
+    select.require(group(listed), metrics, cases)
+    return some_tables(listed, metrics, cases)
+
+
+def some_tables(
+    records: Iterable[Record], metrics: select.Names = None, cases: select.Names = None
+) -> list[ScoreTable]:
+    """As :func:`make_tables`, maybe none: what is chosen may be in other records."""
+    tables = []
+    for slug, members in named_groups(records):
+        keys = select.some(select.metrics, members, metrics)
+        columns = select.some(select.cases, members, cases)
+        if keys and columns:
+            tables.append(_table(members, slug, keys, columns))
+    return tables
 
 
 def make_table(
@@ -189,10 +212,8 @@ def make_table(
 
 
 def _table(
-    records: Sequence[Record], slug: str, metrics: select.Names, cases: select.Names
+    records: Sequence[Record], slug: str, keys: Sequence[str], columns: list[str]
 ) -> ScoreTable:
-    keys = select.metrics(records, metrics)
-    columns = select.cases(records, cases)
     names = select.generations(records)
     if select.AVG in keys:
         columns.append(select.averaged_case(names))
@@ -215,6 +236,7 @@ def _table(
         notes=tuple(notes.notes(records, keys)),
         upper=records[0].upper,
         slug=slug,
+        changed=notes.changed_words(records[0]),
     )
 
 
@@ -255,14 +277,15 @@ def _method(
     """Mean over the seeds on which the method could be applied."""
     method = records[0].method
     done = [record for record in records if record.status == "done"]
-    diverged = " (diverged)" if any(record.diverged for record in done) else ""
+    diverged = any(record.diverged for record in done)
     return MethodScores(
         kind="independent" if method == "independent" else "method",
-        label=f"{method}{diverged}",
+        label=f"{method} (diverged)" if diverged else method,
         method=method,
         seeds=tuple(record.seed for record in done),
         cells={(k, c): case_score(done, c, k) for k in keys for c in columns} if done else {},
         verdicts={key: make_verdict(done, key) for key in keys} if done else {},
         reason=None if done else records[0].reason or "no reason given",
         rival=rival,
+        diverged=diverged,
     )

@@ -4,9 +4,11 @@ Derived are the difference of two cases, ``A - B``, and MixBCT's AVG over cross-
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Literal
 
+from benchmark.errors import BenchError
 from benchmark.metrics.compatibility import average
 from benchmark.records.record import Record
 from benchmark.report import numbers
@@ -15,6 +17,8 @@ from benchmark.report.comparable import of_another_old_model
 Role = Literal["cross-test", "self-test", "converted", "difference", ""]
 Names = str | Sequence[str] | None
 """Keys or cases as a list, or with commas between; ``all``; None for the main ones."""
+Known = Callable[[Sequence[Record], Names], list[str]]
+"""Choice among what records have: :func:`metrics` or :func:`cases`."""
 AVG = "avg"
 _LESS = " - "
 
@@ -155,6 +159,31 @@ def metrics(records: Sequence[Record], chosen: Names = None) -> list[str]:
     return main or known[:4]
 
 
+def some(known: Known, records: Sequence[Record], chosen: Names) -> list[str]:
+    """What is chosen of records of one table, by :func:`metrics` or :func:`cases`; maybe nothing.
+
+    Protocols differ in their tasks and generations: what one lacks another may have.
+    """
+    words = [] if chosen is None else numbers.words(chosen)
+    if not words or words == ["all"]:
+        return known(records, chosen)
+    found: list[str] = []
+    for word in words:
+        with suppress(BenchError):
+            found += known(records, [word])
+    return list(dict.fromkeys(found))
+
+
+def require(groups: Sequence[Sequence[Record]], metrics_: Names, cases_: Names) -> None:
+    """Raise a BenchError, with the nearest one, for a metric or a case that is in no group."""
+    every = [record for members in groups for record in members]
+    for known, chosen in ((metrics, metrics_), (cases, cases_)):
+        for word in [] if chosen is None or not every else numbers.words(chosen):
+            if not any(some(known, members, [word]) for members in groups):
+                known(every, [word])
+                raise BenchError(f"'{word}': expected two cases of one protocol")
+
+
 def _strictest(records: Sequence[Record], known: list[str], family: str) -> str:
     """The smallest rate at which chance would accept enough impostors to count."""
     keys = [key for key in known if key.startswith(family) and _RATE.fullmatch(key, len(family))]
@@ -215,3 +244,15 @@ def averaged_case(names: Sequence[str]) -> str:
 def is_difference(case: str) -> bool:
     """Tell the difference of two cases, ``A - B``."""
     return _LESS in case
+
+
+def ranks(case: str, lower: str) -> bool:
+    """Tell whether more of a case is better: of a difference from ``lower``, old/old, alone.
+
+    It is the same for all methods; of two scores of one method more may be a larger loss.
+
+    Example:
+        >>> ranks("new/old - old/old", "old/old"), ranks("new/new - new/old", "old/old")
+        (True, False)
+    """
+    return not is_difference(case) or case.partition(_LESS)[2] == lower

@@ -17,6 +17,7 @@ from benchmark.config.seeds import drawing_from, generator
 from benchmark.data.base import Images, take
 from benchmark.data.features import Features
 from benchmark.data.images import EncodedImages
+from benchmark.errors import BenchError
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.frozen import find_features
 from benchmark.models.heads import Head
@@ -209,10 +210,22 @@ class _Learner(ImageSystem):
                 self.choices,
             )  # fmt: skip
             self.progress += self.one_step
-            loss = self.loss(batch, self.head, self.state)
+            loss = _checked(self.loss(batch, self.head, self.state))
             if self.triplet:
                 loss = loss + self.triplet * batch_hard(before_neck.float(), batch.labels)
             return loss
+
+
+def _checked(loss: Any) -> Tensor:
+    """The loss that a method returned; BenchError unless it is a number that can be lowered."""
+    expected = "loss: expected one number with a gradient, a Tensor of shape []"
+    if not isinstance(loss, Tensor):
+        raise BenchError(f"{expected}, got {type(loss).__name__}")
+    if loss.ndim or not loss.is_floating_point():
+        raise BenchError(f"{expected}, got {loss.dtype} of shape {list(loss.shape)}")
+    if not loss.requires_grad:
+        raise BenchError(f"{expected}; it depends on no parameter of the new model")
+    return loss
 
 
 def train_embedding(

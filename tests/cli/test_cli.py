@@ -69,6 +69,8 @@ def refused(answer, *words: str) -> None:
         ((*RUN, "--set", "old.backbone=resnet"), ("backbone", "convnet-", "resnet")),
         ((*RUN, "--set", "oops"), ("'oops'",)),
         ((*RUN, "--seeds", "x"), ("--seeds", "'x'")),
+        ((*RUN, "--first-seed", "-1"), ("first seed: expected whole numbers from 0", "-1")),
+        ((*RUN, "--first-seed", str(2**63)), ("first seed: ", "below 2^63")),
         ((*RUN, "--existing", "foo"), ("--existing", "foo", "skip")),
         (("run", "-m", "bct", "-p", "open-class", "-t", "omniglot"), ("omniglot", "--data-root")),
         (
@@ -223,6 +225,15 @@ def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
     assert "0 stored" in out and out.endswith("to do; no record of toy says how long\n")
     assert not (tmp_path / "o").exists()
     assert not (tmp_path / "s" / "stages").exists()
+
+
+def test_blanks_between_methods_mean_nothing(bench, tmp_path) -> None:
+    code, out, err = bench(
+        "run", "-m", " bct , l2", "-p", "open-class", "-t", "toy", "--dry-run",
+        "--out", tmp_path / "o", "--store", tmp_path / "s",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "record  bct, seed 0" in out and "record  l2, seed 0" in out
 
 
 def test_a_dry_run_needs_no_methods(bench, tmp_path) -> None:

@@ -97,6 +97,20 @@ def test_average_is_mixbcts(swept) -> None:
     assert [line.values for line in table.lines] == [(None,), (0.2,)]
 
 
+def test_what_diverged_is_told_below_a_sweep(swept) -> None:
+    record, *_ = read_records(swept[0] / "changed")
+    made = [
+        changed(record, method="l2", changed={"l2.weight": value}, config={"weight": value},
+                status="done", diverged={"train l2 (seed 0)": "its loss rises"} if value else {})
+        for value in (0, 1)
+    ]  # fmt: skip
+    table = sweep.text_table(sweep.make_sweep(made, parse_axes(["l2.weight=0,1"])))
+    assert table.notes[0].startswith("Percent; ")
+    assert table.notes[1].endswith(
+        "diverged, whose scores say nothing: train l2 (seed 0): its loss rises."
+    )
+
+
 def line_up(record, swept_values, *points):
     """The lines of a sweep of one field or several at once, from (method, config, value)."""
     axes = parse_axes([swept_values])

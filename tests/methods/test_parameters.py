@@ -3,16 +3,19 @@
 import dataclasses
 import math
 import re
+from typing import ClassVar
 
 import pytest
 
 from benchmark.config import registry
 from benchmark.config.checks import in_range
+from benchmark.config.reading import build
 from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Step
 from benchmark.errors import BenchError
 from benchmark.report.card import method_card
 from methods.contrast import Contrast
+from methods.l2 import L2
 
 # For each method, the values next to those that are allowed.
 OUT = {
@@ -202,6 +205,37 @@ def test_what_the_refusal_says():
         assert str(refused.value) == said
     in_range(Made(0), a="[0, 1)")
     in_range(Made(1), a="(0, 1]")
+    for interval in ("0..1", "[0, 1, 2]", "[low, 1]"):
+        with pytest.raises(ValueError, match=r"ranges: a: expected an interval such as \[0, inf\)"):
+            in_range(Made(0), a=interval)
+
+
+def test_an_interval_of_no_field_is_refused_with_the_nearest():
+    @dataclasses.dataclass(frozen=True)
+    class Slip(L2):
+        ranges: ClassVar = {"wieght": "[0, inf)"}
+
+    with pytest.raises(BenchError, match="Slip: ranges: unknown field 'wieght'; did you mean 'wei"):
+        build(Slip, {}, "Slip")
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"needs": ("old_heed",)}, "needs: unknown word 'old_heed'; did you mean 'old_head'"),
+        ({"needs": "old_head"}, "needs: expected a tuple of words, got 'old_head'"),
+        ({"changes": ("gallerie",)}, "changes: unknown word 'gallerie'; did you mean 'gallery'"),
+    ],
+)
+def test_a_declaration_that_nobody_reads_is_refused(declared, said):
+    slip = dataclasses.dataclass(frozen=True)(type("Slip", (L2,), declared))
+    with pytest.raises(BenchError, match=f"method slip: {said}"):
+        build(slip, {}, "method slip")
+
+
+def test_variants_are_names_with_fields():
+    with pytest.raises(TypeError, match=r"variants: expected name -> fields, got \['x'\]"):
+        type("Slip", (L2,), {"variants": ["x"]})
 
 
 # Where a default can come from: a place in a paper, published code, or a choice of ours.

@@ -28,3 +28,11 @@ def test_frame_where_texts_ask(make):
     table = frame([changed(record, scores=scores)])
     assert table[table.case == "old/new"].compatible.tolist() == [True]
     assert table[table.case != "old/new"].compatible.isna().all()
+
+
+def test_what_was_changed_and_what_diverged_is_told_apart(make):
+    """Rows of one method and seed look alike but for these two columns."""
+    made = [make(), make(changed={"bct.weight": 2}), make(seed=1, diverged={"train bct": "rises"})]
+    table = frame(made).drop_duplicates(["seed", "changed", "diverged"])
+    found = table[["seed", "changed", "diverged"]].values.tolist()
+    assert found == [[0, "", False], [0, "bct.weight=2", False], [1, "", True]]

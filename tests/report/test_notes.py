@@ -4,7 +4,8 @@ import pytest
 from support.records import make_record
 from support.sites import backfilled
 
-from benchmark.report import make_table, notes
+from benchmark.config.loading import load_track
+from benchmark.report import make_table, make_tables, notes
 from benchmark.report.plots import frames
 from benchmark.report.tables import backfilling
 
@@ -61,3 +62,14 @@ def test_worst_points_have_a_table_of_their_own() -> None:
     assert any("over classes" in note for note in worst.notes)
     older = make_record("bct", protocol="backfill", backfilling=backfilled())
     assert len(backfilling.make_tables([older])) == 1
+
+
+def test_records_of_another_version_than_todays_say_so() -> None:
+    """Tables of two versions look alike but for this line."""
+    version = load_track("glyphs").version
+    made = [make_record("bct", track_version=v) for v in (version, version + 6)]
+    told = [[n for n in table.notes if "Of version" in n] for table in make_tables(made)]
+    assert told == [[], [
+        f"Of version {version + 6} of track glyphs, which is at version {version} here: scores of "
+        "the two are not compared."
+    ]]  # fmt: skip

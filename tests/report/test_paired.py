@@ -16,7 +16,7 @@ from benchmark.errors import BenchError
 from benchmark.records.details import read_details
 from benchmark.records.details_files import details_path
 from benchmark.report import render
-from benchmark.report.paired import compare
+from benchmark.report.paired import compare, doubts
 from benchmark.report.tables.comparison import text_table
 
 CROSS, OWN = "new/old", "new/new"
@@ -218,6 +218,24 @@ def test_other_file_beside_a_record_is_noticed(pair) -> None:
     details_path(pair[0].path).unlink()
     with pytest.raises(BenchError, match="missing, though"):
         compare([pair[0]], [pair[1]])
+
+
+def test_what_makes_a_difference_doubtful_is_told(tmp_path) -> None:
+    """As a table tells it; a difference that rounding alone makes has no sign."""
+    values = {(CROSS, "map"): np.full(120, 0.3)}
+    fine = stored(tmp_path, "bct", values, WHO, seed=0)
+    values = {(CROSS, "map"): np.full(120, 0.1 + 0.2)}
+    bad = stored(tmp_path, "l2", values, WHO, seed=0, diverged={"train l2 (seed 0)": "rises"})
+    assert doubts([fine], [fine]) == []
+    (line,) = doubts([fine], [bad])
+    assert "diverged, whose scores say nothing: train l2 (seed 0): rises." in line
+    code, out, _ = call("compare", " bct", "l2 ", tmp_path)
+    assert code == 0 and "diverged" in out and "+0.00" in out and "-0.00 " not in out
+    code, out, err = call("compare", "bct", "l2", tmp_path, "--format", "csv")
+    assert code == 0 and "diverged" not in out and "diverged" in err
+    hashes = dict.fromkeys(fine.record.checkpoints, "sha256:" + "9" * 64)
+    other = stored(tmp_path, "fct", values, WHO, seed=0, checkpoints=hashes)
+    assert ["not of one old model (seed 0)" in line for line in doubts([fine], [other])] == [True]
 
 
 def test_from_the_command_line(tmp_path, pair) -> None:

@@ -82,6 +82,13 @@ def test_nobody_is_the_best_where_all_are_alike_or_have_nothing(make):
     assert make_table(both, cases=difference).best(CMC, difference) == {"a"}, "0 beats what is less"
 
 
+def test_a_difference_has_a_best_only_from_old_old(make):
+    made = [make("a", 0.6, 0.9, lower=0.5), make("b", 0.55, 0.6, lower=0.5)]
+    named = ("new/old - old/old", "old/old - new/old", "new/new - new/old")
+    best = {case: make_table(made, cases=case).best(CMC, case) for case in named}
+    assert best == {named[0]: {"a"}, named[1]: set(), named[2]: set()}, "a larger gap is no merit"
+
+
 def test_lower_is_better_where_the_catalogue_says_so(make):
     table = make_table(
         [make("a", {"eer": 0.1}, {"eer": 0.1}), make("b", {"eer": 0.2}, {"eer": 0.2})]
@@ -237,6 +244,23 @@ def test_a_difference_is_taken_within_each_seed(make):
     assert "+15.0" in text
     with pytest.raises(BenchError, match="unknown case 'old/odl'; did you mean 'old/old'"):
         make_table(made, cases="new/old - old/odl")
+
+
+def test_what_one_protocol_lacks_is_shown_of_another(make):
+    """Protocols differ in tasks and in the names of their generations."""
+    tar = "tar_at_far_1e-2"
+    made = [
+        make("bct", {CMC: 0.6, tar: 0.3}, {CMC: 0.8, tar: 0.5}), make("bct", protocol="backfill"),
+    ]  # fmt: skip
+    assert [t.protocol for t in make_tables(made, tar)] == ["open-class"]
+    assert [t.metrics for t in make_tables(made, f"{CMC},{tar}")] == [(CMC,), (CMC, tar)]
+    assert [t.protocol for t in make_tables(made, cases="new/old - old/old")] == [
+        "backfill", "open-class",
+    ]  # fmt: skip
+    with pytest.raises(BenchError, match=r"unknown metric 'tar_at_far_1e-3'; did you mean 'tar_"):
+        make_tables(made, f"{CMC},tar_at_far_1e-3")
+    with pytest.raises(BenchError, match="unknown case 'new/odl'; did you mean 'new/old'"):
+        make_tables(made, cases="new/old,new/odl")
 
 
 def test_avg_is_mixbcts(make):

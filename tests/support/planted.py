@@ -87,6 +87,11 @@ class Endless(Portable):
         return torch.log(torch.relu(vectors[:, 0]))
 
 
+class Broken(Portable):
+    def forward(self, vectors, side):
+        return vectors @ vectors, side
+
+
 class Coded(Portable):
     def __init__(self, text):
         super().__init__()
@@ -208,6 +213,21 @@ SOURCES = {
         "    def loss(self, batch, head, state):\n"
         "        return head(batch.new, batch.labels) * float('nan')\n"
     ),
+    "loss-of-rows": (
+        "    def loss(self, batch, head, state):\n        return batch.new.square().sum(dim=1)\n"
+    ),
+    "loss-of-python": "    def loss(self, batch, head, state):\n        return 1.0\n",
+    "constant-loss": (
+        "    def loss(self, batch, head, state):\n        return torch.tensor(1.0)\n"
+    ),
+    "raises": (
+        "    def loss(self, batch, head, state):\n        return batch.new @ batch.new[:3, :3]\n"
+    ),
+    "variant": f"    variants = {{'x': {{'wieght': 2}}}}\n\n{_LEARN}return shifted(0.1)\n",
+    "fidelity": f"    fidelity = 'mine'\n\n{_LEARN}return shifted(0.1)\n",
+    "exits": f"{_LEARN}raise SystemExit(0)\n",
+    "no-map": f"{_LEARN}return None\n",
+    "raises-later": f"{_LEARN}return Fitted(Broken())\n",
     "endless": f"{_LEARN}return Fitted(shifted(0.1).convert, priority=Endless())\n",
     "rows": f"{_LEARN}return Fitted(Few())\n",
     "head-size": (
@@ -240,7 +260,10 @@ SOURCES = {
 """Name of the fault -> source of the adapter."""
 
 
-_OF_TRAININGS = ("more-than-cut", "nan-loss", "head-size", "old-altered-inside", "not-inside")
+_OF_TRAININGS = (
+    "more-than-cut", "nan-loss", "head-size", "old-altered-inside", "not-inside", "loss-of-rows",
+    "loss-of-python", "constant-loss", "raises",
+)  # fmt: skip
 
 
 def files() -> dict[str, str]:

@@ -12,7 +12,7 @@ from benchmark.errors import BenchError, RefusedError, located
 from benchmark.harness.artifacts import MODEL, load_stored, load_vectors
 from benchmark.harness.checking.parts import Given, check_parts
 from benchmark.harness.checking.repeats import check_replays
-from benchmark.harness.execution import Compute, Reporter
+from benchmark.harness.execution import Compute, Reporter, faults_of_adapters
 from benchmark.harness.executor import execute_locally
 from benchmark.harness.graph import Result, Stage
 from benchmark.harness.requests import Request, make_requests
@@ -42,7 +42,7 @@ def check_method(
     Raises:
         BenchError: Naming the first fault, or why the method cannot be applied.
     """
-    registry.method_file(label)
+    _check_declared(label)
     request = make_requests([label], protocol, track, settings=_FEW)[0]
     result = request.plan().results[-1]
     if result.evaluation is None:
@@ -56,11 +56,22 @@ def check_method(
         _check_store(result, stages)
         yield "trained and embedded; nothing else that is stored was changed"
         updates = [_given(request.setup, result, stages, i) for i in range(len(result.updates))]
-        yield _check_updates(updates)
+        with faults_of_adapters("applied to vectors and images", own=True):
+            words = _check_updates(updates)
+        yield words
         parts = [part for given in updates for part in given.files()]
         yield from check_replays(own, _seen(result, own), parts, stages, Path(folder))
         yield from _check_record(request, stages, Path(folder, "runs"))
     yield f"{label} is fine"
+
+
+def _check_declared(label: str) -> None:
+    """Build the method and all of its variants, and read what they were built from."""
+    name = label.partition(":")[0]
+    file = registry.method_file(label)
+    for variant in ("", *registry.method_class(name).variants):
+        registry.method(f"{name}:{variant}" if variant else name)
+        file.fidelity(variant)
 
 
 def _stands_on(stage: Stage, own: Sequence[Stage]) -> bool:

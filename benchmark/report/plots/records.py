@@ -63,8 +63,9 @@ def _drawings(
         first = members[0]
         slug = f"{first.protocol.partition(':')[0]}-{first.track}"
         subjects.append((slug + "-changed" * bool(first.changed), members, "heatmap"))
+    select.require([members for _, members in named_groups(records)], metrics, None)
     for slug, members, kind in subjects:
-        chosen = select.metrics(members, metrics)
+        chosen = select.some(select.metrics, members, metrics)
         if kind == "curves":
             chosen = [""]  # of the loss
         elif kind == "backfilling" and metrics is None:

@@ -24,8 +24,9 @@ def record_tables(
         BenchError: If a metric or case is in no record.
     """
     single, _ = settings.split_settings(records)
+    select.require(scores.group(records), metrics, cases)
     return [
-        *map(results.text_table, scores.make_tables(single, metrics, cases)),
+        *map(results.text_table, scores.some_tables(single, metrics, cases)),
         *sequence.make_tables(records, metrics),
         *settings.make_tables(records, metrics),
         *groups.make_tables(records),

@@ -335,7 +335,7 @@ def _values(record: Record, row: OrderScores, prefix: str) -> Iterator[list[obje
     """
     seeds = " ".join(map(str, row.seeds))
     head = [record.protocol, record.track, "method", row.method, seeds, "done", ""]
-    case = f"{_case(record)} by {row.order}"
+    case, changed = f"{_case(record)} by {row.order}", notes.changed_words(record)
     if row.order == OFFLINE:
         case, prefix = _case(record), "offline_area_"
     scores = [(case, prefix + metric, score) for metric, score in row.areas.items()]
@@ -343,4 +343,4 @@ def _values(record: Record, row: OrderScores, prefix: str) -> Iterator[list[obje
     scores += [(f"{case} at {at} %", metric, s) for (at, metric), s in row.budgets.items()]
     for where, metric, score in scores:
         if score.value is not None:
-            yield [*head, where, metric, score.value, score.low, score.high, "", "", ""]
+            yield [*head, where, metric, score.value, score.low, score.high, "", "", "", changed]

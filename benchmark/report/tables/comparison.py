@@ -8,7 +8,9 @@ from benchmark.report.paired import By, Difference
 from benchmark.report.text_table import TextTable, simple_table
 
 
-def text_table(differences: Sequence[Difference], left: str, right: str, by: By) -> TextTable:
+def text_table(
+    differences: Sequence[Difference], left: str, right: str, by: By, doubts: Sequence[str] = ()
+) -> TextTable:
     """Differences of two methods, at least one, to be printed; ``by`` is what was drawn."""
     settings = list(dict.fromkeys((d.protocol, d.track) for d in differences))
     several = len(settings) > 1
@@ -27,7 +29,7 @@ def text_table(differences: Sequence[Difference], left: str, right: str, by: By)
         [*heads, "seeds won"] if seeds else heads,
         lines,
         [{"left_method": left, "right_method": right} | _data(d) for d in differences],
-        notes=tuple(_notes(differences, left, right, by)),
+        notes=(*_notes(differences, left, right, by), *doubts),
     )
 
 
@@ -48,8 +50,8 @@ def _cells(d: Difference) -> list[str]:
     return [
         f"{100 * d.left:.2f}",
         f"{100 * d.right:.2f}",
-        f"{100 * d.difference.known:+.2f}",
-        "{:+.2f} to {:+.2f}".format(*(100 * end for end in ends)) if ends else numbers.DASH,
+        f"{100 * d.difference.known:+z.2f}",
+        " to ".join(f"{100 * end:+z.2f}" for end in ends) if ends else numbers.DASH,
         *map(_p_value, (d.p_value, d.adjusted)),
     ]
 

@@ -17,7 +17,7 @@ from benchmark.report.text_table import (
 
 COLUMNS = (
     "protocol", "track", "kind", "method", "seeds", "status", "reason", "case", "metric",
-    "value", "low", "high", "compatible", "not_hurting", "gain",
+    "value", "low", "high", "compatible", "not_hurting", "gain", "changed",
 )  # fmt: skip
 """Of the CSV: a line for each row, case and metric, fractions in full precision."""
 
@@ -86,9 +86,10 @@ def _values(table: ScoreTable, row: MethodScores) -> Iterator[list[object]]:
     """CSV lines; the verdicts stand on those of the cross-test, as shares of the seeds."""
     head = [table.protocol, table.track, row.kind, row.method, " ".join(map(str, row.seeds))]
     if row.reason is not None:
-        yield [*head, "not-applicable", row.reason, *[""] * 8]
+        yield [*head, "not-applicable", row.reason, *[""] * 8, table.changed]
     roles = zip(table.cases, table.roles, strict=True)
     cross = next((case for case, role in roles if role == "cross-test"), "")
+    told = "a training diverged: the scores say nothing of the method" if row.diverged else ""
     for (metric, case), score in row.cells.items():
         verdict = row.verdicts.get(metric) if case == cross else None
         verdict_cells: list[object] = [None] * 3
@@ -97,4 +98,5 @@ def _values(table: ScoreTable, row: MethodScores) -> Iterator[list[object]]:
             verdict_cells = [*(None if a is None else a[0] / a[1] for a in answers), verdict.gain]
         if score.value is not None:
             scores = [score.value, score.low, score.high]
-            yield [*head, "done", "", row.detail or case, metric, *scores, *verdict_cells]
+            where = row.detail or case, metric
+            yield [*head, "done", told, *where, *scores, *verdict_cells, table.changed]

@@ -31,15 +31,12 @@ SHARE, _MEAN = "average compatibility", "average accuracy"
 
 
 def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
-    """A table for each protocol of three generations or more, and track.
-
-    Raises:
-        BenchError: If a metric is in no record.
-    """
+    """A table for each protocol of three generations or more, and track, with any such metric."""
     return [
-        _table(members, slug, select.metrics(members, metrics))
+        _table(members, slug, keys)
         for slug, members in named_groups(records)
         if len(members[0].models) > 2 and any(r.status == "done" for r in members)
+        if (keys := select.some(select.metrics, members, metrics))
     ]
 
 

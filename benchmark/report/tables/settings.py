@@ -49,11 +49,7 @@ def by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
-    """A table for each protocol with settings, track and metric; other records are passed over.
-
-    Raises:
-        BenchError: If a metric is in no record.
-    """
+    """A table for each protocol with settings, track and metric; other records are passed over."""
     return [table for group in setting_groups(records) for table in group_tables(group, metrics)]
 
 
@@ -62,7 +58,8 @@ def group_tables(members: Sequence[Record], metrics: select.Names = None) -> Ite
     first = members[0]
     family = first.protocol.partition(":")[0]
     settings = by_setting(members)
-    keys = list(dict.fromkeys(k for of in settings.values() for k in select.metrics(of, metrics)))
+    found = (select.some(select.metrics, of, metrics) for of in settings.values())
+    keys = list(dict.fromkeys(key for of_setting in found for key in of_setting))
     for place, key in enumerate(keys, 1):
         # Every record has the lower bound.
         cases = [

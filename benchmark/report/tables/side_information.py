@@ -43,6 +43,7 @@ def _table(members: Sequence[Record], slug: str) -> TextTable:
         score_cells({m: case_score(of, case, key) for m, of in methods.items()}, key, rivals)
         for key in keys
     ]
+    changed = notes.changed_words(shown[0])
     lines: list[list[str | TextCell]] = []
     values: list[list[object]] = []
     for method, of_method in methods.items():
@@ -60,7 +61,7 @@ def _table(members: Sequence[Record], slug: str) -> TextTable:
         for metric, score in ((_ALONE, alone), ("cka", cka), ("bytes", Estimate(size))):
             if kind is not None and score.value is not None:
                 ends = score.value, score.low, score.high
-                values.append([*head, f"side/side of {old}", metric, *ends, "", "", ""])
+                values.append([*head, f"side/side of {old}", metric, *ends, "", "", "", changed])
     return simple_table(
         f"{notes.title(shown)}: side-information",
         f"{slug}-side",

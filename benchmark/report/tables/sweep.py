@@ -10,7 +10,7 @@ from benchmark.config.sweep import Axis
 from benchmark.errors import BenchError
 from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
-from benchmark.report import numbers, select
+from benchmark.report import notes, numbers, select
 from benchmark.report.scores import by_method, case_score, mean_score
 from benchmark.report.select import AVG
 from benchmark.report.text_table import (
@@ -42,6 +42,7 @@ class SweepTable:
     axes: tuple[Axis, ...]  # what was swept
     columns: tuple[tuple[str, str], ...]  # (metric, case) in reading order
     lines: tuple[SweepPoint, ...]  # by method, then values
+    notes: tuple[str, ...] = ()  # what ``±`` is, and what diverged
 
 
 def make_sweep(
@@ -82,7 +83,10 @@ def make_sweep(
     words = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
     tracks = " and ".join(dict.fromkeys(record.track for record in records))
     title = f"{records[0].protocol} on {tracks}, {words}: {' x '.join(a.key for a in axes)}"
-    return SweepTable(title, tuple(axes), tuple(columns), tuple(lines))
+    below = [f"Percent; {notes.interval_words(records, shown)}."]
+    if told := notes.diverged(records):
+        below.append(f"Warning: trainings that diverged, whose scores say nothing: {told}.")
+    return SweepTable(title, tuple(axes), tuple(columns), tuple(lines), tuple(below))
 
 
 def _with_ids(axis: Axis) -> Axis:
@@ -151,7 +155,7 @@ def text_table(table: SweepTable) -> TextTable:
             )
             for line in table.lines
         ),
-        notes=tuple(f"n/a  {method}: {reason}" for method, reason in reasons),
+        notes=(*table.notes, *(f"n/a  {method}: {reason}" for method, reason in reasons)),
         columns=("method", *keys, "metric", "case", "value", "low", "high"),
         values=tuple(
             [line.method, *line.values, key, case, score.value, score.low, score.high]

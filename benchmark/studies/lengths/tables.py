@@ -38,7 +38,7 @@ def _table(found: Lengths) -> TextTable:
 def _words(share: Estimate) -> str:
     if share.value is None or share.low is None or share.high is None:
         return numbers.DASH
-    return f"{100 * share.value:.0f} ({100 * share.low:.0f} to {100 * share.high:.0f})"
+    return f"{100 * share.value:z.0f} ({100 * share.low:z.0f} to {100 * share.high:z.0f})"
 
 
 def _notes(found: Lengths) -> list[str]:

@@ -60,14 +60,14 @@ def tau(value: Estimate) -> str:
     """A correlation with its interval.
 
     Example:
-        >>> tau(Estimate(0.5, -0.123, 0.9))
-        '0.50 (-0.12 to 0.90)'
+        >>> tau(Estimate(0.5, -0.123, 0.9)), tau(Estimate(-0.001))
+        ('0.50 (-0.12 to 0.90)', '0.00')
     """
     if value.value is None:
         return numbers.DASH
     if value.low is None or value.high is None:
-        return f"{value.value:.2f}"
-    return f"{value.value:.2f} ({value.low:.2f} to {value.high:.2f})"
+        return f"{value.value:z.2f}"
+    return f"{value.value:z.2f} ({value.low:z.2f} to {value.high:z.2f})"
 
 
 def verdict(t: Transfer) -> str:

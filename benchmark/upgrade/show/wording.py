@@ -58,7 +58,7 @@ def kept(share: Mapping[str, float | None] | None, *, whole: bool = False) -> st
 
 def score(estimate: Mapping[str, float | None]) -> str:
     """A score, or a difference of two, in percent."""
-    return numbers.number(estimate["value"]).replace("-0.0", "0.0")
+    return numbers.number(estimate["value"])
 
 
 def signed(estimate: Mapping[str, float | None]) -> str:
@@ -75,7 +75,7 @@ def around(estimate: Mapping[str, float | None]) -> str:
     """
     if estimate["low"] is None or estimate["high"] is None:
         return ""
-    ends = (numbers.number(estimate[key]).replace("-0.0", "0.0") for key in ("low", "high"))
+    ends = (numbers.number(estimate[key]) for key in ("low", "high"))
     return " to ".join(ends)
 
 

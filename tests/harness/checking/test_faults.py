@@ -99,6 +99,36 @@ def test_what_an_update_gives(name, words, quick, store):
 
 
 @pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("loss-of-rows", ("loss: expected one number with a gradient", "of shape [32]")),
+        ("loss-of-python", ("loss: expected one number with a gradient", "got float")),
+        ("constant-loss", ("loss: expected one number", "no parameter of the new model")),
+        ("raises", ("train planted-raises (seed 0): RuntimeError: mm", "planted_raises.py, line ")),
+        ("exits", ("fit planted-exits (seed 0): SystemExit: 0", "planted_exits.py, line ")),
+        ("no-map", ("fit planted-no-map (seed 0): TypeError: ", ", line ")),
+        ("raises-later", ("applied to vectors and images: RuntimeError: mm", "_later.py, line ")),
+    ],
+)
+def test_what_an_adapter_raises_is_one_line_with_its_place(name, words, quick, store):
+    message = fault(name, store)
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("variant", "method planted-variant:x: unknown key 'wieght'"),
+        ("fidelity", "unknown planted_fidelity.py: fidelity 'mine'; known: code, ours, paper"),
+    ],
+)
+def test_declarations_are_read_before_anything_is_trained(name, said, store):
+    with pytest.raises(BenchError, match=said):
+        list(check_method(f"planted-{name}", "open-class", store=store))
+
+
+@pytest.mark.parametrize(
     ("name", "words", "other"),
     [
         ("evaluation-items", "training on evaluation items", "labels"),

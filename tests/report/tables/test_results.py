@@ -5,6 +5,7 @@ import sys
 
 import pandas as pd
 import pytest
+from support.objects import changed
 
 from benchmark.report import make_table, make_tables
 from benchmark.report.renderers import render
@@ -34,6 +35,24 @@ def test_csv_of_several_tables_has_one_head(make):
     text = render([*map(text_table, make_tables([make(), make(track="omniglot")]))], "csv")
     assert text.count("protocol,track,") == 1
     assert set(pd.read_csv(io.StringIO(text)).track) == {"glyphs", "omniglot"}
+
+
+def test_csv_says_what_was_changed(records):
+    """Lines of a changed run look like those of the run itself but for that."""
+    made = [changed(record, changed={"bct.weight": 2}) for record in records]
+    text = render([*map(text_table, make_tables([*records, *made]))], "csv")
+    table = pd.read_csv(io.StringIO(text), keep_default_na=False)
+    assert table.changed.value_counts().to_dict() == dict.fromkeys(
+        ("", "bct.weight=2"), len(table) / 2
+    )
+
+
+def test_csv_says_what_diverged(make):
+    made = [make("bct"), make("l2", diverged={"train l2 (seed 0)": "its loss rises from 2 to 3"})]
+    csv = render(text_table(make_table(made)), "csv")
+    table = pd.read_csv(io.StringIO(csv), keep_default_na=False)
+    told = table[table.kind == "method"].groupby("method").reason.unique()
+    assert list(told.bct) == [""] and ["diverged" in words for words in told.l2] == [True]
 
 
 def test_csv_has_the_bounds_under_their_own_case(records):

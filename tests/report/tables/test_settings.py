@@ -4,7 +4,7 @@ import pytest
 
 from benchmark.errors import BenchError
 from benchmark.report.renderers import render
-from benchmark.report.tables import settings
+from benchmark.report.tables import record_tables, settings
 
 OLD = {"backbone": "convnet-32", "dim": 64, "head": "softmax", "relu": False}
 NEW = {**OLD, "head": "cosface"}
@@ -66,7 +66,7 @@ def test_records_without_settings_stay_with_the_others(paired) -> None:
     assert [r.protocol for r in alone] == ["open-class"]
     assert settings.make_tables(alone) == []
     with pytest.raises(BenchError, match="unknown metric 'mpa'"):
-        settings.make_tables(paired, "mpa")
+        record_tables(paired, "mpa")
 
 
 def test_one_line_where_all_settings_have_the_same_models(make) -> None:
