@@ -140,10 +140,13 @@ def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Ite
     models = {name: models_words(of_setting[0]) for name, of_setting in settings.items()}
     models = models if len(set(models.values())) > 1 else {"Models": models_words(members[0])}
     yield from (f"{name}: {words}." for name, words in models.items())
-    for name, of_setting in settings.items():
-        for record in of_setting:
-            if record.status != "done":
-                yield f"{name}: {record.method} not applicable: {record.reason}"
+    refused = (
+        f"{name}: {record.method} not applicable: {record.reason}"
+        for name, of_setting in settings.items()
+        for record in of_setting
+        if record.status != "done"
+    )
+    yield from dict.fromkeys(refused)  # seeds have the same reason
     yield from outcome.of_settings(settings, keys)
     yield from notes.track_lines(members[0])
 
