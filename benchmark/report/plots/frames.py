@@ -71,7 +71,7 @@ def highlighted(records: Sequence[Record], metric: str) -> list[str]:
     data = means(records, metric, [own, cross])
     table = data.pivot(index="method", columns="case", values="score").reindex(columns=[own, cross])
     out = {m for m in table.index if colours.colour(m) == colours.GREY}
-    rivals = table.drop(index=[*(out | select.unranked(records)) & {*table.index}])
+    rivals = table.drop(index=[*(out | {*select.unranked(records)}) & {*table.index}])
     higher = numbers.metric(metric).higher_is_better is not False
     ranked = rivals.sort_values(cross, ascending=not higher, kind="stable")
     best = [str(method) for method in ranked.index]

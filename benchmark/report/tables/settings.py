@@ -129,7 +129,8 @@ def _score(records: Sequence[Record], case: str, key: str) -> Estimate:
 
 def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Iterator[str]:
     members = [record for of_setting in settings.values() for record in of_setting]
-    yield f"Percent; {notes.interval_words(members)}. * is the best method of a setting's column."
+    around = notes.interval_words(members, keys)
+    yield f"Percent; {around}. * is the best method of a setting's column."
     yield (
         "Compatible: new/old > old/old (BCT eq. 2). Gain: share of the way from old/old to the "
         "upper bound that new/old goes (BCT eq. 9); none where not compatible."
