@@ -85,3 +85,10 @@ def test_what_compatible_means_where_lower_is_better() -> None:
     for key, words in (("eer", "(BCT eq. 2), < where lower is better."), ("map", "(BCT eq. 2).")):
         table = make_table([make_record("bct", {key: 0.1}, {key: 0.1})])
         assert [words in note for note in table.notes if "Compatible: " in note] == [True]
+
+
+def test_a_plot_says_what_diverged() -> None:
+    made = [make_record(m, diverged={"x": "y"} if m != "a" else {}) for m in ("a", "b", "c", "d")]
+    assert "diverged" not in frames.subtitle(made[:1])
+    assert frames.subtitle(made[:2]).endswith("; diverged: b")
+    assert frames.subtitle(made).endswith("; diverged: 3 methods")
