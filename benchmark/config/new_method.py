@@ -13,6 +13,11 @@ from benchmark.errors import BenchError
 Kind = Literal["training", "map"]
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST = 40
+PLACEHOLDERS = (
+    "say the idea in one line", "Authors, Title, Venue Year", "for a start: ",
+    "write the paper's default, section 0.0",
+)  # fmt: skip
+"""Words of the templates that an author replaces."""
 
 
 def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path, Path]:
@@ -47,6 +52,11 @@ def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path,
     for path, template in zip(files, ("py", "test"), strict=True):
         write_whole(path, _filled(f"{kind}.{template}.txt", name))
     return files
+
+
+def placeholders(source: str) -> list[str]:
+    """Words of a template that stand in a method's source as they were."""
+    return [words for words in PLACEHOLDERS if words in source]
 
 
 def _filled(template: str, name: str) -> str:

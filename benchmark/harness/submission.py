@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmark.config import registry
 from benchmark.config.files import plain_io_errors, write_sealed, write_whole
+from benchmark.config.new_method import placeholders
 from benchmark.config.places import real
 from benchmark.config.registry import MethodFile
 from benchmark.errors import BenchError
@@ -117,6 +118,8 @@ def _faults(file: MethodFile, step: Step) -> Iterator[str]:
             step(line)
     except BenchError as error:
         yield str(error)
+    if left := placeholders(file.source.decode()):
+        yield f"{file.path.name} still has words of its template: {'; '.join(left)}"
     test = test_file(file)
     if test is None:
         step(f"{file.id} is of another package: its test is not run here")

@@ -133,6 +133,7 @@ class Effect:
         own: new/new.
         hurts: New/new is below that of the new model alone, beyond the interval.
         first_day: Share of the upgrade kept on the day of the update, whatever the board ranks by.
+        reached: Models whose curve stays above old/old from some share of the gallery on.
     """
 
     models: int
@@ -144,6 +145,7 @@ class Effect:
     own: Estimate
     hurts: bool
     first_day: Estimate = _UNKNOWN
+    reached: int = 0
 
     @property
     def enough(self) -> bool:
@@ -170,16 +172,18 @@ def _effect(records: Sequence[Record], of: RankCriterion, own: str) -> Effect:
     known = [each for each in curves if each is not None]
     first = replace(of, kind="cross")
     worst = [_worst(each, metric) for each in known] or [of.value(r) for r in records]
+    above = [_above(each, r, of) for each, r in zip(curves, records, strict=False)]
     return Effect(
         models=len({record.seed for record in records}),
         share=_mean([of.share(record) for record in records]),
         value=_mean([of.value(record) for record in records]),
         worst=_mean(worst),
-        above=_mean([_above(each, r, of) for each, r in zip(curves, records, strict=False)]),
+        above=_mean(above),
         average=_mean([average_compatibility(r, metric) for r in records]),
         own=_mean([record.scores.get(own, {}).get(metric) for record in records]),
         hurts=hurts(records, own, metric),
         first_day=_mean([first.share(record) for record in records]),
+        reached=sum(share is not None for share in above),
     )
 
 

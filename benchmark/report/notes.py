@@ -190,7 +190,9 @@ def _reading(records: Sequence[Record], shown: Sequence[str]) -> Iterator[str]:
     cross, low = select.cross_case(records), select.lower_case(records)
     yield f"Percent; {interval_words(records, shown)}."
     if any(record.bounds for record in records):
-        bounds = f"Lower bound: {low}. Compatible: {cross} > {low} (BCT eq. 2)."
+        errors = any(numbers.metric(key).higher_is_better is False for key in shown)
+        less = ", < where lower is better" if errors else ""
+        bounds = f"Lower bound: {low}. Compatible: {cross} > {low} (BCT eq. 2){less}."
         if select.text_queries(records):
             yield f"{bounds} Gain: none, as the upper bound is of image queries."
         else:
@@ -241,7 +243,8 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
         refused = [record for record in of_method if record.status != "done"]
         done = {record.seed for record in of_method} - {record.seed for record in refused}
         if refused:
-            yield f"{method}: not applicable: {refused[0].reason or 'no reason given'}"
+            where = f" with {seed_words(sorted({r.seed for r in refused}))}" if done else ""
+            yield f"{method}: not applicable{where}: {refused[0].reason or 'no reason given'}"
         if done and done < seeds:
             partly += [record for record in of_method if record.status == "done"]
     yield from (f"{words} only." for words in _by_seeds(partly))

@@ -49,14 +49,17 @@ def text_queries(records: Sequence[Record]) -> bool:
     return f"{names[0]}/{names[-1]}" in measured and f"{names[-1]}/{names[0]}" not in measured
 
 
-def unranked(records: Iterable[Record]) -> set[str]:
-    """Methods with a record of another old model than the others of its seed, or that diverged.
+ELSEWHERE, DIVERGED = "another old model", "diverged"
 
-    They have scores, but no rank, and are never the best.
+
+def unranked(records: Iterable[Record]) -> dict[str, str]:
+    """Methods that have scores, but no rank, and are never the best -> why.
+
+    A training diverged, or a record is of another old model than the others of its seed.
     """
     every = list(records)
-    diverged = {record.method for record in every if record.diverged}
-    return diverged | {record.method for record in of_another_old_model(every)}
+    found = dict.fromkeys((record.method for record in of_another_old_model(every)), ELSEWHERE)
+    return found | dict.fromkeys((r.method for r in every if r.diverged), DIVERGED)
 
 
 def rivals(records: Iterable[Record]) -> list[str]:

@@ -29,7 +29,6 @@ from leaderboard.read.methods import MethodInfo
 
 OLDER = "older version"
 """Records whose trainings have no version."""
-ELSEWHERE = "another old model"
 """Records whose old model is not that of their seed's others."""
 _ASSUMED = Assumptions()
 
@@ -172,7 +171,7 @@ def _name(board: RankedBoard, method: str) -> TextCell:
     control = board.info[method].family == "control"
     words = (
         "control" * control, board.info[method].second_hand, OLDER * older,
-        ELSEWHERE * (method in board.unranked),
+        board.unranked.get(method, ""),
     )  # fmt: skip
     parts = paper_cells(board.info[method], "../")
     return method_cell(method, "../", *words)._replace(parts=parts)
@@ -185,7 +184,7 @@ def _bound_cells(
     unit = numbers.metric(metric).unit
     effect = own.effects.get(row.method) if row.kind == "independent" else None
     for part in own.criterion.own_parts:
-        yield TextCell() if effect is None else _own_cell(getattr(effect, part), unit, part)
+        yield TextCell() if effect is None else _own_cell(effect, unit, part)
     for case in board.shown_cases:
         score = row.cells.get((metric, case))
         blank = score is None or score.value is None
@@ -194,9 +193,12 @@ def _bound_cells(
     yield models_cell(len(row.seeds)) if row.seeds else TextCell()
 
 
-def _own_cell(score: Estimate, unit: str, part: str) -> TextCell:
+def _own_cell(effect: Effect, unit: str, part: str) -> TextCell:
+    score: Estimate = getattr(effect, part)
     if score.value is None:
-        return TextCell("never" if part == "above" else numbers.DASH, sort="")
+        known = part == "above" and effect.value.value is not None
+        words = f"{effect.reached} of {effect.models}" if effect.reached else "never"
+        return TextCell(words if known else numbers.DASH, sort="")
     if part in ("above", "average"):
         return TextCell(percent(score), sort=f"{score.value:.6g}")
     return score_cell(score, unit)
@@ -217,7 +219,7 @@ def _cells(board: RankedBoard, row: MethodScores, metric: str, own: Standing) ->
     effect = own.effects[row.method]
     unit = numbers.metric(metric).unit
     for part in own.criterion.own_parts:
-        yield _own_cell(getattr(effect, part), unit, part)
+        yield _own_cell(effect, unit, part)
     for case in board.shown_cases:
         best = effect.enough and row.method in board.table.best(metric, case)
         yield _plain(row.cells.get((metric, case)), unit, effect.models, best=best)

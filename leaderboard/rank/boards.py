@@ -140,9 +140,9 @@ class RankedBoard:
         return frozenset(record.method for record in self.records if record.training is None)
 
     @cached_property
-    def unranked(self) -> frozenset[str]:
-        """Methods with a record of another old model than the others of its seed."""
-        return frozenset(select.unranked(self.records))
+    def unranked(self) -> Mapping[str, str]:
+        """Methods without a rank for how they were measured -> why, in words."""
+        return select.unranked(self.records)
 
     @cached_property
     def table(self) -> ScoreTable:

@@ -165,11 +165,11 @@ def cell(board: RankedBoard, method: str) -> TextCell:
         return TextCell("n/a", look="na", hint="not applicable")
     if effect.share.value is None:
         return TextCell("n/a", look="na", hint="the new model alone is hardly better")
-    elsewhere = method in board.unranked
-    few = "few" if effect.models < LEAST_MODELS or elsewhere else ""
+    why = board.unranked.get(method, "")
+    few = "few" if effect.models < LEAST_MODELS or why else ""
     hurts = "hurts" if effect.hurts else ""
     look = " ".join(filter(None, (shade(effect.share, board.without), few, hurts)))
-    hint = _hint(effect, elsewhere=elsewhere)
+    hint = _hint(effect, why)
     return TextCell(f"{100 * effect.share.value:z.0f}", look=look, hint=hint)
 
 
@@ -191,9 +191,9 @@ def shade(share: Estimate, without: float = 0.0) -> str:
     return next((name for limit, name in _SHADES if share.known < limit), "p5")
 
 
-def _hint(effect: Effect, *, elsewhere: bool) -> str:
+def _hint(effect: Effect, why: str) -> str:
     more = "; new/new suffers" if effect.hurts else ""
-    more += "; another old model" if elsewhere else ""
+    more += f"; {why}" if why else ""
     return (
         f"{keeps(effect)}, {models_words(effect.models)}{more}"
         if effect.enough

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.config.entry_points import METHODS
-from benchmark.config.new_method import write_method
+from benchmark.config.new_method import PLACEHOLDERS, placeholders, write_method
 from benchmark.errors import BenchError
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +33,7 @@ def test_both_files_are_written_and_clean(kind, checkout):
     (cls,) = [n for n in ast.parse(paths[0].read_text()).body if isinstance(n, ast.ClassDef)]
     assert cls.name == "MyNewIdea"
     assert "from methods.my_new_idea import MyNewIdea" in paths[1].read_text()
+    assert placeholders(paths[0].read_text()) == [*PLACEHOLDERS], "what is left tells them"
     ours = 'lint.isort.known-first-party=["benchmark", "methods"]'
     for words in (["check", "--config", ours], ["format", "--check"]):
         subprocess.run([sys.executable, "-m", "ruff", *words, *paths], check=True, cwd=checkout)

@@ -7,6 +7,7 @@ import json
 import pytest
 from support.toy_runs import run_toy_seeds
 
+from benchmark.config import registry
 from benchmark.config.files import read_sealed
 from benchmark.errors import BenchError
 from benchmark.harness import record_builder, submission
@@ -52,6 +53,13 @@ def test_faults_of_the_method_and_local_changes(monkeypatch, tmp_path):
     assert missing[0] == "check l2: not finite: convert" and "uncommitted changes" in missing[1]
     with pytest.raises(BenchError, match="unknown method 'l3'"):
         gather("l3", tmp_path)
+
+
+def test_words_of_the_template_are_missing_ones(clean, monkeypatch, tmp_path):
+    source = b'"""Mine."""\n\npaper = "Authors, Title, Venue Year"\n'
+    monkeypatch.setattr(registry.MethodFile, "source", property(lambda _: source))
+    told, *_ = gather("procrustes", tmp_path).missing
+    assert told == ("procrustes.py still has words of its template: Authors, Title, Venue Year")
 
 
 @pytest.mark.slow

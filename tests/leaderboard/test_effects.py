@@ -189,6 +189,32 @@ def test_above_is_above_the_old_model_that_all_share(own, expected):
     assert effect.above.value == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("ends", "said"), [((0.9, 0.9), "1 %"), ((0.9, 0.3), "1 of 2"), ((0.3, 0.3), "never")]
+)
+def test_a_curve_that_stays_above_on_some_models_is_not_one_that_never_does(ends, said):
+    records = []
+    for seed, end in enumerate(ends):
+        task = backfilled()
+        curve = [0.5 + (end - 0.5) * i / 100 for i in range(101)]
+        order = {**task["orders"]["random"], "curves": {"cmc_at_1": curve}}
+        task["orders"]["random"] = order
+        fields = {"protocol": "backfill", "backfilling": task}
+        records.append(make_record("independent", 0.5, 0.9, seed, **fields))
+        records.append(make_record("bct", 0.5, 0.9, seed, **fields))
+    (board,) = boards_of(records)
+    row = next(r for r in tables.ranking(board, "cmc_at_1").rows if r.labels[1].text == "bct")
+    (heads,) = [b.columns for b in tables.ranking(board, "cmc_at_1").blocks]
+    place = [head.head for head in heads].index("above old/old")
+    assert row.cells[0][place].text == said
+
+
+def test_without_a_curve_nothing_is_said_of_it(curves):
+    record = make_record("bct", 0.6, 0.9, protocol="backfill")
+    effect = effects([record], criterion(curves.records, "cmc_at_1"))["bct"]
+    assert tables._own_cell(effect, "share", "above").text == "-"
+
+
 def test_an_answer_that_asks_for_more_names_the_best_that_does_not():
     records = [
         make_record(method, cross, 0.9, seed)

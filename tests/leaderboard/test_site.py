@@ -304,6 +304,19 @@ def test_records_of_another_old_model_say_so(make, tmp_path):
     assert "few" in cells[0]
 
 
+def test_what_diverged_is_not_taken_for_another_old_model(make, tmp_path):
+    own = [make(m, v, 0.9, seed=s) for m, v in (("independent", 0.01), ("bct", 0.7))
+           for s in range(3)]  # fmt: skip
+    bad = [make("l2", 0.8, 0.9, seed=s, diverged={f"train l2 (seed {s})": "x"}) for s in range(3)]
+    build([*own, *bad], tmp_path)
+    board = (tmp_path / "boards" / "open-class-glyphs.html").read_text()
+    (line,) = [x for x in board.splitlines() if 'data-method="l2"' in x and "<tr" in x][:1]
+    assert "diverged" in line and "nother old model" not in board.replace(
+        "of another old model", ""
+    )
+    assert "; diverged" in (tmp_path / "index.html").read_text()
+
+
 def test_families_of_methods():
     families = {
         "bct": "compatible training", "fct": "transformation", "independent": "baseline",

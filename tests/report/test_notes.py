@@ -73,3 +73,22 @@ def test_records_of_another_version_than_todays_say_so() -> None:
         f"Of version {version + 6} of track glyphs, which is at version {version} here: scores of "
         "the two are not compared."
     ]]  # fmt: skip
+
+
+def test_a_method_that_some_seeds_refuse_says_which() -> None:
+    made = [make_record("bct", seed=0), make_record("bct", seed=1, reason="no old head")]
+    assert "bct: not applicable with seed 1: no old head" in make_table(made).notes
+    assert "bct: not applicable: no old head" in make_table(made[1:]).notes
+
+
+def test_what_compatible_means_where_lower_is_better() -> None:
+    for key, words in (("eer", "(BCT eq. 2), < where lower is better."), ("map", "(BCT eq. 2).")):
+        table = make_table([make_record("bct", {key: 0.1}, {key: 0.1})])
+        assert [words in note for note in table.notes if "Compatible: " in note] == [True]
+
+
+def test_a_plot_says_what_diverged() -> None:
+    made = [make_record(m, diverged={"x": "y"} if m != "a" else {}) for m in ("a", "b", "c", "d")]
+    assert "diverged" not in frames.subtitle(made[:1])
+    assert frames.subtitle(made[:2]).endswith("; diverged: b")
+    assert frames.subtitle(made).endswith("; diverged: 3 methods")

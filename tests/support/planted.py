@@ -272,10 +272,13 @@ def files() -> dict[str, str]:
     def source(name: str) -> str:
         return _MAP + (_TRAINED if name in _OF_TRAININGS else _CLASS) + SOURCES[name]
 
-    return {f"planted_{name.replace('-', '_')}.py": source(name) for name in SOURCES}
+    files = {f"planted_{name.replace('-', '_')}.py": source(name) for name in SOURCES}
+    plain = files["planted_sound.py"].replace("@dataclass(frozen=True)\n", "")
+    return files | {"planted_plain_class.py": plain}
 
 
 def entries() -> dict[str, dict[str, str]]:
     """Entry points of all of them, under ``planted-<name>``."""
-    names = {f"planted-{n}": f"planted_{n.replace('-', '_')}:Planted" for n in SOURCES}
+    every = (*SOURCES, "plain-class")
+    names = {f"planted-{n}": f"planted_{n.replace('-', '_')}:Planted" for n in every}
     return {"compatbench.methods": names}

@@ -68,8 +68,13 @@ def check_method(
 def _check_declared(label: str) -> None:
     """Build the method and all of its variants, and read what they were built from."""
     name = label.partition(":")[0]
-    file = registry.method_file(label)
-    for variant in ("", *registry.method_class(name).variants):
+    file, cls = registry.method_file(label), registry.method_class(name)
+    if "__dataclass_params__" not in vars(cls):
+        raise BenchError(
+            f"{file.path.name}: expected @dataclass(frozen=True) above class {cls.__name__}, or "
+            "its fields are no hyper-parameters"
+        )
+    for variant in ("", *cls.variants):
         registry.method(f"{name}:{variant}" if variant else name)
         file.fidelity(variant)
 

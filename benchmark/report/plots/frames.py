@@ -33,14 +33,17 @@ def label(metric: str, case: str = "") -> str:
 
 
 def subtitle(records: Sequence[Record]) -> str:
-    """Protocol, track, seeds, and what the intervals are."""
+    """Protocol, track, seeds, what the intervals are, and methods whose scores say nothing."""
     methods = [record.method for record in records if record.status == "done"]
     counts = {methods.count(method) > 1 for method in methods}
     single = [record for record in records if methods.count(record.method) == 1]
     of_one = f"{notes.over_words(single) or 'none'} (one seed)"
     ways = {True: "Student's t over seeds", False: of_one}
     words = ", ".join(ways[several] for several in ways if several in counts)
-    return f"{notes.title(records)}; 95 % intervals: {words}"
+    diverged = list(dict.fromkeys(record.method for record in records if record.diverged))
+    names = ", ".join(diverged) if len(diverged) < 3 else f"{len(diverged)} methods"
+    told = f"; diverged: {names}" if diverged else ""
+    return f"{notes.title(records)}; 95 % intervals: {words}{told}"
 
 
 def means(records: Sequence[Record], metric: str, cases: Sequence[str]) -> pd.DataFrame:
@@ -71,7 +74,7 @@ def highlighted(records: Sequence[Record], metric: str) -> list[str]:
     data = means(records, metric, [own, cross])
     table = data.pivot(index="method", columns="case", values="score").reindex(columns=[own, cross])
     out = {m for m in table.index if colours.colour(m) == colours.GREY}
-    rivals = table.drop(index=[*(out | select.unranked(records)) & {*table.index}])
+    rivals = table.drop(index=[*(out | {*select.unranked(records)}) & {*table.index}])
     higher = numbers.metric(metric).higher_is_better is not False
     ranked = rivals.sort_values(cross, ascending=not higher, kind="stable")
     best = [str(method) for method in ranked.index]

@@ -27,7 +27,7 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
         return None
     about = numbers.metric(metric)
     figure, axes = plt.subplots(figsize=(7.6, 4.2))
-    unranked = data["method"].isin(select.unranked(records))
+    unranked = data["method"].isin([*select.unranked(records)])
     rivals = data[(data["colour"] != colours.GREY) & ~unranked]
     higher = about.higher_is_better is not False
     _draw_area(axes, data if rivals.empty else rivals, frames.bounds(records, metric), higher)

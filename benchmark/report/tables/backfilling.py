@@ -25,6 +25,7 @@ OWN_ORDER, NO_ORDER = "priority", "random"
 BUDGETS = (10, 25, 50, 75)
 """Percent of the gallery; the curves have every percent."""
 _MAIN = ("cmc_at_1", "map")
+_BEST = "* is the best of the methods by an order that can be deployed."
 _BESIDE = ("flips_positive", "flips_negative", "group_gap")
 
 
@@ -157,7 +158,7 @@ def make_tables(records: Iterable[Record]) -> list[TextTable]:
         below = (
             f"Percent; worst: the lowest point of the curve from {_case(curved[0])} on. > old/old "
             "from: the share of the gallery from which on the score stays above old/old; none "
-            f"where it never does. {notes.interval_words(curved, keys)}."
+            f"where it never does. {notes.interval_words(curved, keys)}. {_BEST}"
         )
         dips = [replace(row, areas=row.dips, taus={}, budgets={}) for row in rows if row.dips]
         made = _table(
@@ -300,8 +301,7 @@ def _notes(members: Sequence[Record]) -> Iterator[str]:
     keys = {key for record in curved for each in record.orders.values() for key in each.area}
     yield (
         f"Percent, the mean along the curve from {case} (nothing backfilled) to {new}/{new} (all "
-        f"backfilled); {notes.interval_words(curved, [*keys])}. * is the best of "
-        "the methods by an order that can be deployed."
+        f"backfilled); {notes.interval_words(curved, [*keys])}. {_BEST}"
     )
     yield "offline: old queries in the old gallery until every item is backfilled."
     if any(each.tau for record in curved for each in record.orders.values()):

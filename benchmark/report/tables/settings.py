@@ -129,7 +129,8 @@ def _score(records: Sequence[Record], case: str, key: str) -> Estimate:
 
 def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Iterator[str]:
     members = [record for of_setting in settings.values() for record in of_setting]
-    yield f"Percent; {notes.interval_words(members)}. * is the best method of a setting's column."
+    around = notes.interval_words(members, keys)
+    yield f"Percent; {around}. * is the best method of a setting's column."
     yield (
         "Compatible: new/old > old/old (BCT eq. 2). Gain: share of the way from old/old to the "
         "upper bound that new/old goes (BCT eq. 9); none where not compatible."
@@ -140,10 +141,13 @@ def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Ite
     models = {name: models_words(of_setting[0]) for name, of_setting in settings.items()}
     models = models if len(set(models.values())) > 1 else {"Models": models_words(members[0])}
     yield from (f"{name}: {words}." for name, words in models.items())
-    for name, of_setting in settings.items():
-        for record in of_setting:
-            if record.status != "done":
-                yield f"{name}: {record.method} not applicable: {record.reason}"
+    refused = (
+        f"{name}: {record.method} not applicable: {record.reason}"
+        for name, of_setting in settings.items()
+        for record in of_setting
+        if record.status != "done"
+    )
+    yield from dict.fromkeys(refused)  # seeds have the same reason
     yield from outcome.of_settings(settings, keys)
     yield from notes.track_lines(members[0])
 

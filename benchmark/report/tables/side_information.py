@@ -38,7 +38,7 @@ def _table(members: Sequence[Record], slug: str) -> TextTable:
     scored = {key for r in members for key in r.scores.get(case, {})}
     # Faces are verified and identified, not ranked.
     keys = numbers.ordered(scored & _METRICS) or [k for k in select.metrics(members) if k in scored]
-    rivals = methods.keys() - select.unranked(shown)
+    rivals = methods.keys() - select.unranked(shown).keys()
     columns = [
         score_cells({m: case_score(of, case, key) for m, of in methods.items()}, key, rivals)
         for key in keys
@@ -68,7 +68,7 @@ def _table(members: Sequence[Record], slug: str) -> TextTable:
         ("side-information", "method"),
         (*(numbers.metric(key).label for key in keys), "CKA", "bytes", "by itself"),
         lines,
-        notes=tuple(_notes(case, old, shown)),
+        notes=tuple(_notes(case, old, shown, keys)),
         compact=True,
         columns=COLUMNS,
         values=tuple(values),
@@ -79,8 +79,8 @@ def _kind(records: Sequence[Record]) -> str | None:
     return records[0].side.kind if records[0].side else None
 
 
-def _notes(case: str, old: str, records: Sequence[Record]) -> Iterator[str]:
-    yield f"Percent of {case}; {notes.interval_words(records)}. * is the best of a column."
+def _notes(case: str, old: str, records: Sequence[Record], keys: Sequence[str]) -> Iterator[str]:
+    yield f"Percent of {case}; {notes.interval_words(records, keys)}. * is the best of a column."
     yield (
         f"bytes: of what the {old} generation stores of an item beside its embedding. CKA: "
         "linear, with that embedding on the gallery (FCT 5.3). by itself: CMC@1 of "

@@ -69,6 +69,17 @@ def test_records_without_settings_stay_with_the_others(paired) -> None:
         record_tables(paired, "mpa")
 
 
+def test_a_reason_stands_once_whatever_the_number_of_seeds(paired, make) -> None:
+    refused = [
+        make("lwf", reason="too few items", seed=seed, protocol="loss-change:relu")
+        for seed in (0, 1)
+    ]
+    table = settings.make_tables([*paired, *refused])[-1]
+    assert [note for note in table.notes if "too few items" in note] == [
+        f"{next(iter(settings.by_setting(refused)))}: lwf not applicable: too few items"
+    ]
+
+
 def test_one_line_where_all_settings_have_the_same_models(make) -> None:
     same = {"old": OLD, "new": NEW}
     records = [make("bct", 0.6, 0.8, protocol=f"unseen:{s}", models=same) for s in ("seen", "half")]
