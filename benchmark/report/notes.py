@@ -41,7 +41,7 @@ def title(records: Sequence[Record], name: str | None = None) -> str:
 
 
 def changed_words(record: Record) -> str:
-    """What was set of protocol, track and methods: ``bct.weight=2, old.dim=8``; empty: nothing."""
+    """Settings changed of protocol, track and methods: ``bct.weight=2, old.dim=8``; empty for none."""
     return ", ".join(f"{key}={value}" for key, value in record.changed.items())
 
 

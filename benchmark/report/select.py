@@ -163,7 +163,7 @@ def metrics(records: Sequence[Record], chosen: Names = None) -> list[str]:
 
 
 def some(known: Known, records: Sequence[Record], chosen: Names) -> list[str]:
-    """What is chosen of records of one table, by :func:`metrics` or :func:`cases`; maybe nothing.
+    """The choice among records of one table, by :func:`metrics` or :func:`cases`; maybe empty.
 
     Protocols differ in their tasks and generations: what one lacks another may have.
     """
