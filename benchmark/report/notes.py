@@ -41,7 +41,7 @@ def title(records: Sequence[Record], name: str | None = None) -> str:
 
 
 def changed_words(record: Record) -> str:
-    """Settings changed of protocol, track and methods: ``bct.weight=2, old.dim=8``; empty for none."""
+    """Settings changed of protocol, track and methods: ``bct.weight=2, old.dim=8``; or empty."""
     return ", ".join(f"{key}={value}" for key, value in record.changed.items())
 
 
