@@ -63,7 +63,7 @@ def run(
         BenchError: On bad input, an output folder that cannot be written, or a full disk.
     """
     requests = make_requests(
-        methods, protocol, track, data_root=data_root, seeds=list(seeds), settings=settings,
+        methods, protocol, track, data_root=data_root, seeds=seeds, settings=settings,
         first_seed=first_seed, precision=precision,
     )  # fmt: skip
     models = parse_published(published)

@@ -314,8 +314,10 @@ def main(argv: list[str] | None = None) -> None:
         # An interrupt in the text of an `exec` (dataclasses, named tuples) marks Python to end
         # itself by the signal, whatever the exit code, when run as `python -m`; the next clears it.
         exec("")
-        kept = {*(sys.argv[1:] if argv is None else argv)[:2]} & _GOES_ON
-        more = "; the same command goes on from here" if kept else ""
+        words = sys.argv[1:] if argv is None else argv
+        more = "; the same command goes on from here" if {*words[:2]} & _GOES_ON else ""
+        if more and any(word.endswith("overwrite") for word in words):
+            more = "; --existing overwrite begins anew"
         echo(f"bench: stopped{more}", err=True)
     sys.exit(code if isinstance(code, int) else 0)
 

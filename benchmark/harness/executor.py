@@ -61,7 +61,7 @@ def execute_locally(
             run_one(stage, store, compute, progress)
         except RefusedError as error:
             if stage.name in bounds:
-                raise
+                raise RefusedError(f"{stage.title}: {error}") from error
             refused[stage.name] = str(error)
         reporter.done(stage, time.perf_counter() - started)
     return refused

@@ -1,5 +1,6 @@
 """Requests of runs: names and values checked, nothing computed yet."""
 
+import operator
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,7 +101,9 @@ def make_requests(
     Raises:
         BenchError: As :func:`make_request`, or if no setting suits the track.
     """
-    labels, settings = list(methods), list(expand(load_protocol(protocol)))
+    labels, settings = _labels(methods), list(expand(load_protocol(protocol)))
+    if "seeds" in options:  # once: it may be an iterator, and there may be several settings
+        options["seeds"] = _seeds("seeds", options["seeds"])
     requests, unsuited = [], {}
     for setting in settings:
         try:
@@ -133,17 +136,15 @@ def make_request(
         UnsuitedError: If the track does not have what the protocol needs.
         BenchError: On an unknown name, key or value, or a missing data root.
     """
-    labels = [m for m in methods if m]
+    labels = _labels(methods)
     if not labels:
         raise BenchError("methods: expected at least one")
     for label in labels:
         registry.method_file(label)
     labels = list(dict.fromkeys(["independent", *labels]))
-    chosen = list(dict.fromkeys(seeds))
-    fixed = [] if first_seed is None else [first_seed]
-    for name, given in (("seeds", chosen), ("first seed", fixed or [0])):
-        if not given or not 0 <= min(given) <= max(given) < SEEDS:
-            raise BenchError(f"{name}: expected whole numbers from 0 on, below 2^63, got {given}")
+    chosen = _seeds("seeds", seeds)
+    if first_seed is not None:
+        (first_seed,) = _seeds("first seed", [first_seed])
     changes = dict(settings or {})
     spec = load_protocol(protocol) if isinstance(protocol, str) else protocol
     root, on = parse_root(data_root), load_track(track)
@@ -156,6 +157,24 @@ def make_request(
     if setup.track.needs_root and root is None and not without_data:
         raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
     return Request(setup, tuple(labels), tuple(chosen), root, first_seed, precision)
+
+
+def _labels(methods: Iterable[str]) -> list[str]:
+    """Names of methods, as a list or with commas between."""
+    listed = methods.split(",") if isinstance(methods, str) else methods
+    return [name.strip() for name in listed if name.strip()]
+
+
+def _seeds(name: str, given: Iterable[int]) -> list[int]:
+    """Seeds that a record can hold, each once; a BenchError on any other."""
+    try:
+        seeds = list(dict.fromkeys(map(operator.index, given)))
+    except TypeError:
+        seeds = []
+    if not seeds or not 0 <= min(seeds) <= max(seeds) < SEEDS:
+        got = f"{given!r:.60}"
+        raise BenchError(f"{name}: expected whole numbers from 0 on, below 2^63, got {got}")
+    return seeds
 
 
 def _check_roots(track: Track, root: Root) -> None:

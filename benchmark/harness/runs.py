@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from benchmark.config.files import default_store, digest, writable
 from benchmark.config.places import real
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, unknown
 from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.executor import execute
@@ -40,6 +40,8 @@ def carry_out(
     Raises:
         BenchError: On an output folder that cannot be written, or a full disk.
     """
+    if existing not in get_args(Existing):
+        raise unknown("value of existing", existing, get_args(Existing))
     writable(out, "--out", keep=False)
     reporter = reporter or Reporter()
     stored = [_stored_records(request, out, existing, reporter) for request in requests]

@@ -6,6 +6,7 @@ from benchmark import BenchError, run
 from benchmark.harness.checking import method
 from benchmark.harness.checking.method import check_method
 from benchmark.harness.execution import Compute
+from benchmark.harness.requests import make_requests
 from benchmark.records.files import read_records
 
 # No old feature is that certain; fewer vertices than classes.
@@ -32,7 +33,7 @@ def test_one_refusal_ends_no_other_method(tmp_path, heard):
 
 
 def test_without_the_bounds_there_are_no_records(tmp_path):
-    with pytest.raises(BenchError, match="diverged"):
+    with pytest.raises(BenchError, match=r"train old model \(seed 0\): .*diverged"):
         run(
             ["l2"], "open-class", "toy", settings={"recipe.lr": 1e4, "recipe.epochs": 2},
             store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu"),
@@ -46,6 +47,29 @@ def test_a_diverged_method_is_left_out(tmp_path):
     )  # fmt: skip
     assert records[0].status == "done"
     assert records[1].status == "not-applicable" and "diverged" in records[1].reason
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"seeds": [0.5]}, "seeds: expected whole numbers from 0 on"),
+        ({"seeds": 3}, "seeds: expected whole numbers from 0 on, below 2\\^63, got 3"),
+        ({"seeds": [2**63]}, "seeds: expected whole numbers"),
+        ({"first_seed": -1}, "first seed: expected whole numbers"),
+        ({"existing": "overwrit"}, "existing 'overwrit'; did you mean 'overwrite'"),
+    ],
+)  # fmt: skip
+def test_what_no_record_can_hold_is_refused_before_anything_runs(options, said, tmp_path):
+    with pytest.raises(BenchError, match=said):
+        run(["l2"], "open-class", "toy", store=tmp_path / "s", out=tmp_path / "o", **options)
+    assert not (tmp_path / "s").exists()
+
+
+def test_methods_and_seeds_may_come_as_a_text_and_an_iterator(tmp_path):
+    """Of several settings, too: an iterator is read once."""
+    made = make_requests("bct, l2", "arch-change", "toy", seeds=iter([0, 1]))
+    assert len(made) > 1
+    assert {(r.labels, r.seeds) for r in made} == {(("independent", "bct", "l2"), (0, 1))}
 
 
 NO_HEAD = "old classifier"

@@ -54,6 +54,11 @@ def test_a_run_says_that_it_goes_on(tmp_path):
     assert code == 130
     assert err.splitlines()[-1] == "bench: stopped; the same command goes on from here"
     assert "Traceback" not in err
+    code, err = stopped(
+        tmp_path, *words, "--existing", "overwrite", "--store", tmp_path / "t",
+        begun=lambda _: (tmp_path / "t").exists(),
+    )  # fmt: skip
+    assert code == 130 and err.endswith("bench: stopped; --existing overwrite begins anew\n")
 
 
 def test_other_verbs_say_that_they_stop(tmp_path):
