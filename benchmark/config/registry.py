@@ -222,7 +222,13 @@ def method(label: str, params: Mapping[str, Any] | None = None) -> MethodDeclara
     cls = method_class(label)
     variant = label.partition(":")[2]
     values = {**(cls.variants[variant] if variant else {}), **(params or {})}
-    return build(cls, values, f"method {label}")
+    try:
+        return build(cls, values, f"method {label}")
+    except BenchError:
+        raise
+    except Exception as error:  # of its own code
+        file = str(method_file(label).path)
+        raise BenchError(f"method {label}: {one_line(error, [file])}") from error
 
 
 def protocol_files() -> dict[str, Path]:

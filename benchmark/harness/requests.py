@@ -19,6 +19,7 @@ from benchmark.config.recipes import PACKAGED, is_here
 from benchmark.config.setup import Precision, Setup
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, UnsuitedError, located
+from benchmark.harness.execution import faults_of_adapters
 from benchmark.harness.graph import TRAINING, Plan
 from benchmark.harness.published_models import PublishedModels
 from benchmark.records.record import Record, record_path
@@ -76,12 +77,13 @@ class Request:
         # Planning imports adapters, and with them torch.
         from benchmark.harness.planner import make_plan
 
-        return make_plan(
-            self.setup, list(self.labels if labels is None else labels),
-            list(self.seeds if seeds is None else seeds),
-            data_root=self.data_root, first_seed=self.first_seed, precision=self.precision,
-            published=published,
-        )  # fmt: skip
+        with faults_of_adapters("plan", own=False):
+            return make_plan(
+                self.setup, list(self.labels if labels is None else labels),
+                list(self.seeds if seeds is None else seeds),
+                data_root=self.data_root, first_seed=self.first_seed, precision=self.precision,
+                published=published,
+            )  # fmt: skip
 
 
 def _warn(unsuited: BenchError) -> None:

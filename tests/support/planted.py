@@ -225,6 +225,10 @@ SOURCES = {
     ),
     "variant": f"    variants = {{'x': {{'wieght': 2}}}}\n\n{_LEARN}return shifted(0.1)\n",
     "fidelity": f"    fidelity = 'mine'\n\n{_LEARN}return shifted(0.1)\n",
+    "plan": f"    def refuses(self, step):\n        return step.gone\n\n{_LEARN}...\n",
+    "property": (
+        f"    @property\n    def needs(self):\n        return self.gone\n\n{_LEARN}...\n"
+    ),
     "exits": f"{_LEARN}raise SystemExit(0)\n",
     "no-map": f"{_LEARN}return None\n",
     "raises-later": f"{_LEARN}return Fitted(Broken())\n",

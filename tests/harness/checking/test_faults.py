@@ -120,6 +120,8 @@ def test_what_an_adapter_raises_is_one_line_with_its_place(name, words, quick, s
     ("name", "said"),
     [
         ("variant", "method planted-variant:x: unknown key 'wieght'"),
+        ("plan", "plan: AttributeError: .* 'gone' .*planted_plan.py, line "),
+        ("property", "method planted-property: AttributeError: .*planted_property.py, line "),
         ("plain-class", "expected @dataclass\\(frozen=True\\) above class Planted"),
         ("fidelity", "unknown planted_fidelity.py: fidelity 'mine'; known: code, ours, paper"),
     ],
