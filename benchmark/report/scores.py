@@ -69,6 +69,7 @@ class ScoreTable:
     upper: str  # which bound the gain uses
     slug: str  # a name for files and labels, its own among the tables made together
     changed: str = ""  # what was set, in words
+    cross: str = ""  # the case that verdicts are of, whether it is shown or not
 
     def best(self, metric: str, case: str) -> set[str]:
         """Methods with the best score of a case, or the best ``gain``; none without a rank.
@@ -237,6 +238,7 @@ def _table(
         upper=records[0].upper,
         slug=slug,
         changed=notes.changed_words(records[0]),
+        cross=select.cross_case(records),
     )
 
 

@@ -83,15 +83,13 @@ def _cells(
 
 
 def _values(table: ScoreTable, row: MethodScores) -> Iterator[list[object]]:
-    """CSV lines; the verdicts stand on those of the cross-test, as shares of the seeds."""
+    """CSV lines; verdicts stand on those of the case that they are of, as shares of the seeds."""
     head = [table.protocol, table.track, row.kind, row.method, " ".join(map(str, row.seeds))]
     if row.reason is not None:
         yield [*head, "not-applicable", row.reason, *[""] * 8, table.changed]
-    roles = zip(table.cases, table.roles, strict=True)
-    cross = next((case for case, role in roles if role == "cross-test"), "")
     told = "a training diverged: the scores say nothing of the method" if row.diverged else ""
     for (metric, case), score in row.cells.items():
-        verdict = row.verdicts.get(metric) if case == cross else None
+        verdict = row.verdicts.get(metric) if case == table.cross else None
         verdict_cells: list[object] = [None] * 3
         if verdict is not None:
             answers = (verdict.compatible, verdict.not_hurting)

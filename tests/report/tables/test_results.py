@@ -47,6 +47,18 @@ def test_csv_says_what_was_changed(records):
     )
 
 
+def test_csv_has_verdicts_on_the_case_that_they_are_of(make):
+    """Of a chain that is the newest model on the oldest gallery, whatever is shown first."""
+    models = {name: {"backbone": "convnet-4", "dim": 8, "head": "softmax"} for name in "abc"}
+    scores = {"c/a": {"map": 0.6}, "c/b": {"map": 0.7}, "c/c": {"map": 0.8}}
+    made = changed(make(), models=models, scores=scores, intervals={}, compatible={"map": True})
+    for cases, expected in (("c/b", {"c/b": ""}), ("c/b,c/a", {"c/b": "", "c/a": "1.0"})):
+        text = render(text_table(make_table([made], "map", cases)), "csv")
+        rows = pd.read_csv(io.StringIO(text), keep_default_na=False, dtype=str)
+        rows = rows[rows.kind == "method"]
+        assert dict(zip(rows.case, rows.compatible, strict=True)) == expected
+
+
 def test_csv_says_what_diverged(make):
     made = [make("bct"), make("l2", diverged={"train l2 (seed 0)": "its loss rises from 2 to 3"})]
     csv = render(text_table(make_table(made)), "csv")
