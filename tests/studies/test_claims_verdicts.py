@@ -224,6 +224,10 @@ def test_how_many_are_decided_with_either_kind_of_networks(said) -> None:
     assert told(("glyphs", ((0.6,), (0.5,))))[0].endswith(
         "1 open, 1 of them with fewer than 3 seeds."
     )
+    alone = [r for r in on("glyphs", "", *UP) if r.method == "fct"]
+    both = ABOVE | {"tracks": ["glyphs", "omniglot"]}
+    (words,) = tables.decided_words([said([*alone, *on("omniglot", "", *close)], both)])
+    assert words.endswith("1 open, 1 of them without records of a method that they compare.")
     *_, last = told(("glyphs", UP), ("grocery", DOWN))
     assert last == (
         "Of 1 claims that more than one kind of networks decides 1 is decided otherwise: bct-1 "
