@@ -23,6 +23,7 @@ from benchmark.harness.execution import faults_of_adapters
 from benchmark.harness.graph import TRAINING, Plan
 from benchmark.harness.published_models import PublishedModels
 from benchmark.records.record import Record, record_path
+from benchmark.report.numbers import words
 from benchmark.report.outcome import RAW
 
 Key = tuple[str, int]
@@ -103,7 +104,7 @@ def make_requests(
     Raises:
         BenchError: As :func:`make_request`, or if no setting suits the track.
     """
-    labels, settings = _labels(methods), list(expand(load_protocol(protocol)))
+    labels, settings = words(methods), list(expand(load_protocol(protocol)))
     if "seeds" in options:  # once: it may be an iterator, and there may be several settings
         options["seeds"] = _seeds("seeds", options["seeds"])
     requests, unsuited = [], {}
@@ -138,7 +139,7 @@ def make_request(
         UnsuitedError: If the track does not have what the protocol needs.
         BenchError: On an unknown name, key or value, or a missing data root.
     """
-    labels = _labels(methods)
+    labels = words(methods)
     if not labels:
         raise BenchError("methods: expected at least one")
     for label in labels:
@@ -159,12 +160,6 @@ def make_request(
     if setup.track.needs_root and root is None and not without_data:
         raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
     return Request(setup, tuple(labels), tuple(chosen), root, first_seed, precision)
-
-
-def _labels(methods: Iterable[str]) -> list[str]:
-    """Names of methods, as a list or with commas between."""
-    listed = methods.split(",") if isinstance(methods, str) else methods
-    return [name.strip() for name in listed if name.strip()]
 
 
 def _seeds(name: str, given: Iterable[int]) -> list[int]:

@@ -224,9 +224,14 @@ def diverged(records: Sequence[Record]) -> str:
     return "; ".join(f"{title}: {why}" for title, why in told.items())
 
 
-def _warnings(records: Sequence[Record]) -> Iterator[str]:
+def divergence(records: Sequence[Record]) -> Iterator[str]:
+    """A warning of trainings that diverged; none where none did."""
     if told := diverged(records):
-        yield f"Warning: trainings that diverged, whose scores say nothing of a method: {told}."
+        yield f"Warning: trainings that diverged, whose scores say nothing: {told}."
+
+
+def _warnings(records: Sequence[Record]) -> Iterator[str]:
+    yield from divergence(records)
     if elsewhere := of_another_old_model(records):
         yield (
             "Of another old model than the others of their seed, as hashes of its weights show, "

@@ -106,9 +106,7 @@ def doubts(left: Sequence[StoredRecord], right: Sequence[StoredRecord]) -> list[
         s.record for s in (*left, *right) if _is_done(s)
         if (s.record.protocol, s.record.track, s.record.seed) in places[0] & places[1]
     ]  # fmt: skip
-    found = []
-    if told := notes.diverged(compared):
-        found.append(f"Warning: trainings that diverged, whose scores say nothing: {told}.")
+    found = [*notes.divergence(compared)]
     if elsewhere := of_another_old_model(compared):
         seeds = notes.seed_words(sorted({record.seed for record in elsewhere}))
         found.append(

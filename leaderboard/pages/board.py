@@ -80,6 +80,7 @@ def board_page(
         "answer": answers.board_answer(board),
         "question": notes.question(board.first),
         "sizes": notes.training_sizes(board.first),
+        "elsewhere": select.ELSEWHERE in board.unranked.values(),
         "note": next(notes.track_lines(board.first), ""),
         "rendered": board.scenario.kind == "rendered",
         "rankings": [tables.ranking(board, key) for key in board.metrics],

@@ -29,7 +29,6 @@ from leaderboard.read.methods import MethodInfo
 
 OLDER = "older version"
 """Records whose trainings have no version."""
-"""Records whose old model is not that of their seed's others."""
 _ASSUMED = Assumptions()
 
 

@@ -83,10 +83,8 @@ def make_sweep(
     words = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
     tracks = " and ".join(dict.fromkeys(record.track for record in records))
     title = f"{records[0].protocol} on {tracks}, {words}: {' x '.join(a.key for a in axes)}"
-    below = [f"Percent; {notes.interval_words(records, shown)}."]
-    if told := notes.diverged(records):
-        below.append(f"Warning: trainings that diverged, whose scores say nothing: {told}.")
-    return SweepTable(title, tuple(axes), tuple(columns), tuple(lines), tuple(below))
+    below = (f"Percent; {notes.interval_words(records, shown)}.", *notes.divergence(records))
+    return SweepTable(title, tuple(axes), tuple(columns), tuple(lines), below)
 
 
 def _with_ids(axis: Axis) -> Axis:

@@ -90,17 +90,6 @@ def test_a_sound_adapter_passes(quick, store):
         ("not-inside", ("declared cost that is not true: runs_old_model",)),
         ("hidden", ("declared cost that is not true: convert", "0 parameters", "257 numbers")),
         ("old-inside", ("declared cost that is not true: the new model", "runs_old_model")),
-    ],
-)
-def test_what_an_update_gives(name, words, quick, store):
-    message = fault(name, store)
-    for word in words:
-        assert word in message
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
         ("loss-of-rows", ("loss: expected one number with a gradient", "of shape [32]")),
         ("loss-of-python", ("loss: expected one number with a gradient", "got float")),
         ("constant-loss", ("loss: expected one number", "no parameter of the new model")),
@@ -110,7 +99,7 @@ def test_what_an_update_gives(name, words, quick, store):
         ("raises-later", ("applied to vectors and images: RuntimeError: mm", "_later.py, line ")),
     ],
 )
-def test_what_an_adapter_raises_is_one_line_with_its_place(name, words, quick, store):
+def test_what_an_update_gives(name, words, quick, store):
     message = fault(name, store)
     for word in words:
         assert word in message
