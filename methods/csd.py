@@ -10,8 +10,6 @@ from benchmark.contract import Batch, CompatibleTraining, Head, Portable, Update
 
 _BLOCK = 1024
 """Rows whose neighbours are looked for at a time."""
-_FEW = 16
-"""Features a neighbour up to which the scores of all take less time than copying the nearest."""
 
 
 class Neighbourhoods(nn.Module):
@@ -73,24 +71,16 @@ class CSD(CompatibleTraining[Neighbourhoods]):
 
     def loss(self, batch: Batch, head: Head, state: Neighbourhoods) -> Tensor:
         """The divergence of both softmaxes over the same neighbours."""
-        near = state.nearest[batch.index].long()
-        query, gallery = _scores((batch.new, batch.old.detach()), state.old, near)
+        context = state.old[state.nearest[batch.index].long()]  # [B, K, d]
+        new, old = F.normalize(batch.new), F.normalize(batch.old.detach())
+        query = torch.einsum("bd,bkd->bk", new, context) / self.tau_query
+        gallery = torch.einsum("bd,bkd->bk", old, context) / self.tau_gallery
         return F.kl_div(
-            (query / self.tau_query).log_softmax(1), (gallery / self.tau_gallery).log_softmax(1),
-            reduction="batchmean", log_target=True,
-        )  # fmt: skip
+            query.log_softmax(1), gallery.log_softmax(1), reduction="batchmean", log_target=True
+        )
 
     def finish(
         self, job: UpdateJob, encoder: Portable, head: Head, state: Neighbourhoods
     ) -> Update:
         """There is no classifier."""
         return Update(encoder, None)
-
-
-def _scores(sides: tuple[Tensor, Tensor], old: Tensor, near: Tensor) -> list[Tensor]:
-    """Cosines ``[B, K]`` of each side with the old features whose rows ``near`` has, ``[B, K]``."""
-    units = [F.normalize(side) for side in sides]
-    if len(old) <= _FEW * near.shape[1]:
-        return [(unit @ old.T).gather(1, near) for unit in units]
-    context = old[near]  # [B, K, d]
-    return [torch.einsum("bd,bkd->bk", unit, context) for unit in units]
