@@ -19,7 +19,6 @@ from benchmark.config.recipes import Recipe
 from benchmark.config.seeds import derive, generator
 from benchmark.errors import BenchError, RefusedError
 from benchmark.training.device import Device, effective_precision, make_fabric, torch_device
-from benchmark.training.onednn import LinearByOneDNN
 
 log = logging.getLogger(__name__)
 _DIGEST = hashlib.sha256().digest_size
@@ -278,8 +277,7 @@ def _train_epoch(
     prefetch: Callable[[Any], None] | None = getattr(system, "prefetch", None)
     total, found = torch.zeros((), device=fabric.device), 0.0
     for step, rows in enumerate(batches, 1):
-        with LinearByOneDNN():
-            loss = model(rows)
+        loss = model(rows)
         if step < len(batches) and prefetch is not None:
             prefetch(batches[step].numpy())
         optimizer.zero_grad()
