@@ -104,11 +104,13 @@ def verify(
 ) -> None:
     """Train a record's work again, minutes to hours, and compare; one that holds gets a badge."""
     from benchmark.cli.running import Progress
+    from benchmark.config.files import writable
     from benchmark.harness.repeating import repeat
     from benchmark.records.files import read_record
     from benchmark.records.verified import write_verification
 
     first = read_record(record)
+    writable(record.parent, "verify")
     with located(f"verify {record}"), Progress() as reporter:
         repetition = repeat(first, data_root=data_root, store=store, reporter=reporter)
         badge = repetition.verification()

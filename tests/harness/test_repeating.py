@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +110,18 @@ def test_a_badge_is_of_one_record(path, repetition, tmp_path):
     badge.write_text(badge.read_text().replace("2", "3"))
     with pytest.raises(BenchError, match="edited"):
         read_verification(repetition.record, copy)
+
+
+def test_a_folder_that_takes_no_badge_is_told_before_training(path, monkeypatch):
+    def refuse(**_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr("benchmark.harness.repeating.repeat", pytest.fail)
+    code, _, err = call("verify", path)
+    assert (code, err) == (
+        2, f"bench: verify: cannot write in {path.parent}: Read-only file system\n",
+    )  # fmt: skip
 
 
 @pytest.mark.slow

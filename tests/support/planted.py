@@ -209,6 +209,7 @@ SOURCES = {
     ),
     "outside": f"{_LEARN}KEPT['shift'] = 0.5\n        return Fitted(Outside())\n",
     "nan": f"{_LEARN}return shifted('nan')\n",
+    "zeros": f"{_LEARN}return Fitted(KeepSide(Affine.of(torch.zeros(16, 16))))\n",
     "nan-loss": (
         "    def loss(self, batch, head, state):\n"
         "        return head(batch.new, batch.labels) * float('nan')\n"

@@ -91,6 +91,7 @@ def check_parts(given: Given) -> None:
     """
     outputs = given.outputs()
     check_finite(outputs)
+    check_apart(outputs)
     check_sizes(given, outputs)
     check_changes(given, outputs)
     check_lists(given.method, "joint_view" in outputs, load_merge(given.folder))
@@ -107,6 +108,15 @@ def check_finite(outputs: Mapping[str, Sequence[Vectors]]) -> None:
                 raise BenchError(
                     f"not finite: {name} gives NaN or infinity for {wrong} of {len(array)} items"
                 )
+
+
+def check_apart(outputs: Mapping[str, Sequence[Vectors]]) -> None:
+    """Refuse embeddings that are the same for every item, as of a map to zeros."""
+    for name, (vectors, *_) in outputs.items():
+        if vectors.ndim == 2 and len(vectors) > 1 and (vectors == vectors[0]).all():
+            raise BenchError(
+                f"nothing to tell items by: {name} gives the same vector for all {len(vectors)}"
+            )
 
 
 def check_sizes(given: Given, outputs: Mapping[str, Sequence[Vectors]]) -> None:

@@ -71,6 +71,7 @@ def test_a_sound_adapter_passes(quick, store):
     ("name", "words"),
     [
         ("nan", ("not finite: convert", "160 of 160")),
+        ("zeros", ("nothing to tell items by: convert gives the same vector for all 160",)),
         ("size", ("wrong size", "[16]", "[8]")),
         ("model-size", ("wrong size", "8 dimensions", "asks for 16")),
         ("undeclared", ("undeclared change of the gallery", "convert")),
