@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -295,7 +296,7 @@ def main(argv: list[str] | None = None) -> None:
     sys.unraisablehook = _unraisable
     before, warnings.showwarning = warnings.showwarning, partial(_show, warnings.showwarning)
     try:
-        with plain_errors():
+        with _terminated_as_interrupted() as ended, plain_errors():
             code = app(args=argv, standalone_mode=False)
             tell_passed_over()
     except TyperException as error:
@@ -319,7 +320,31 @@ def main(argv: list[str] | None = None) -> None:
         if more and any(word.endswith("overwrite") for word in words):
             more = "; --existing overwrite begins anew"
         echo(f"bench: stopped{more}", err=True)
+        code = 128 + ended[0] if ended else code
     sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[list[int]]:
+    """Make SIGTERM, as schedulers and containers send it, an interrupt; gives those that came.
+
+    What the command began ends with it then, and it says how to go on.
+    """
+    came: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # in a thread, where nobody may say what a signal does
+        yield came
+        return
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(

@@ -1,4 +1,4 @@
-"""Ctrl-C: one line and exit code 130, from the command and from all that it began."""
+"""Ctrl-C and SIGTERM: one line, exit code 130 or 143, and an end of all that was begun."""
 
 import os
 import signal
@@ -27,10 +27,11 @@ def runs(pid):
         return False
 
 
-def stopped(folder, *words, begun):
-    """Exit code and standard error of a command that is interrupted when ``begun(pid)`` is true.
+def stopped(folder, *words, begun, by=signal.SIGINT):
+    """Exit code and standard error of a command that a signal stops when ``begun(pid)`` is true.
 
-    A job in the background ignores interrupts, and so would what it begins.
+    An interrupt goes to all processes, as a terminal sends it, another signal to the first alone,
+    as a scheduler does. A job in the background ignores interrupts, and so would what it begins.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmark.cli.app", *map(str, words)], cwd=folder, text=True,
@@ -42,7 +43,7 @@ def stopped(folder, *words, begun):
     while not begun(process.pid) and time.monotonic() < end:
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    (os.killpg if by == signal.SIGINT else os.kill)(process.pid, by)
     _, err = process.communicate(timeout=120)
     return process.returncode, err
 
@@ -59,6 +60,16 @@ def test_a_run_says_that_it_goes_on(tmp_path):
         begun=lambda _: (tmp_path / "t").exists(),
     )  # fmt: skip
     assert code == 130 and err.endswith("bench: stopped; --existing overwrite begins anew\n")
+
+
+def test_a_run_that_is_terminated_says_so_too(tmp_path):
+    words = ("run", "-m", "bct", "-p", "open-class", "-t", "glyphs", "--device", "cpu")
+    store = tmp_path / "s"
+    code, err = stopped(
+        tmp_path, *words, "--store", store, begun=lambda _: store.exists(), by=signal.SIGTERM
+    )
+    assert code == 143 and "Traceback" not in err
+    assert err.splitlines()[-1] == "bench: stopped; the same command goes on from here"
 
 
 def test_other_verbs_say_that_they_stop(tmp_path):
@@ -88,8 +99,9 @@ def test_an_interrupt_of_code_that_was_text_or_compiled(tmp_path, raised):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("wait", [0.0, 0.3, 1.0, 3.0])
-def test_processes_of_a_check_end_in_silence(tmp_path, wait):
+def test_processes_of_a_check_end_in_silence(tmp_path, wait, by):
     pids = []
 
     def children(pid):
@@ -98,7 +110,7 @@ def test_processes_of_a_check_end_in_silence(tmp_path, wait):
             time.sleep(wait)  # imports, then work
         return bool(pids)
 
-    code, err = stopped(tmp_path, "check", "bct", begun=children)
-    assert (code, err) == (130, "bench: stopped\n")
+    code, err = stopped(tmp_path, "check", "bct", begun=children, by=by)
+    assert (code, err) == (128 + by, "bench: stopped\n")
     time.sleep(0.5)
     assert pids and not any(map(runs, pids))
