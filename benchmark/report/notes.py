@@ -224,6 +224,11 @@ def diverged(records: Sequence[Record]) -> str:
     return "; ".join(f"{title}: {why}" for title, why in told.items())
 
 
+def untold(diverged: bool) -> str:
+    """The reason of a CSV line whose scores say nothing; empty of others."""
+    return "a training diverged: the scores say nothing of the method" if diverged else ""
+
+
 def divergence(records: Sequence[Record]) -> Iterator[str]:
     """A warning of trainings that diverged; none where none did."""
     if told := diverged(records):

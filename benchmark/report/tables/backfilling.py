@@ -43,6 +43,7 @@ class OrderScores:
     budgets: Mapping[tuple[int, str], Estimate] = field(default_factory=dict)
     # ``worst_<metric>`` and ``share_above_<metric>`` -> score; empty for older records
     dips: Mapping[str, Estimate] = field(default_factory=dict)
+    diverged: bool = False  # a training did: the scores say nothing of the method
 
 
 def orders(records: Sequence[Record]) -> list[str]:
@@ -92,6 +93,7 @@ def _rows(records: Sequence[Record]) -> Iterator[OrderScores]:
                     if all(key in c.curves for c in curves)
                 },
                 _means(curves, "worst", "worst_") | _means(curves, "share_above", "share_above_"),
+                any(record.diverged for record in records),
             )  # fmt: skip
 
 
@@ -334,7 +336,8 @@ def _values(record: Record, row: OrderScores, prefix: str) -> Iterator[list[obje
     at 25 %`` and no interval.
     """
     seeds = " ".join(map(str, row.seeds))
-    head = [record.protocol, record.track, "method", row.method, seeds, "done", ""]
+    told = notes.untold(row.diverged)
+    head = [record.protocol, record.track, "method", row.method, seeds, "done", told]
     case, changed = f"{_case(record)} by {row.order}", notes.changed_words(record)
     if row.order == OFFLINE:
         case, prefix = _case(record), "offline_area_"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from benchmark.report import numbers, select
+from benchmark.report import notes, numbers, select
 from benchmark.report.scores import GAIN, MethodScores, ScoreTable
 from benchmark.report.text_table import (
     NOT_APPLICABLE,
@@ -87,7 +87,7 @@ def _values(table: ScoreTable, row: MethodScores) -> Iterator[list[object]]:
     head = [table.protocol, table.track, row.kind, row.method, " ".join(map(str, row.seeds))]
     if row.reason is not None:
         yield [*head, "not-applicable", row.reason, *[""] * 8, table.changed]
-    told = "a training diverged: the scores say nothing of the method" if row.diverged else ""
+    told = notes.untold(row.diverged)
     for (metric, case), score in row.cells.items():
         verdict = row.verdicts.get(metric) if case == table.cross else None
         verdict_cells: list[object] = [None] * 3

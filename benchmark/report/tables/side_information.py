@@ -57,7 +57,8 @@ def _table(members: Sequence[Record], slug: str) -> TextTable:
         scores = (column[method] for column in columns)
         lines.append([title, method, *scores, *costs, score_cell(alone, spread=False)])
         seeds = " ".join(str(record.seed) for record in of_method)
-        head = [shown[0].protocol, shown[0].track, "side", method, seeds, "done", ""]
+        told = notes.untold(any(record.diverged for record in of_method))
+        head = [shown[0].protocol, shown[0].track, "side", method, seeds, "done", told]
         for metric, score in ((_ALONE, alone), ("cka", cka), ("bytes", Estimate(size))):
             if kind is not None and score.value is not None:
                 ends = score.value, score.low, score.high
