@@ -78,24 +78,41 @@ class Repetition:
             f"{100 * again[worst]:.4f} here"
         )
 
+    def outside(self) -> str:
+        """The first score here that is outside of the record's interval, in words; none is empty.
+
+        Scores that have no interval are not looked at; a record without any has none to be held to.
+        """
+        spans = [
+            (case, metric, span)
+            for case, of_case in self.record.intervals.items()
+            for metric, span in of_case.items() if span is not None
+        ]  # fmt: skip
+        for case, metric, (low, high) in spans:
+            value = self.again.scores.get(case, {}).get(metric)
+            if value is None or not low <= value <= high:
+                here = "none" if value is None else f"{100 * value:.4f}"
+                return f"{case} {metric}: {100 * low:.4f} to {100 * high:.4f}, here {here}"
+        return "" if spans else "the record has no intervals"
+
     def verification(self) -> Verified | None:
-        """The badge; ``None`` on a machine of another kind.
+        """The badge; ``None`` on a machine of another kind with a score outside of its interval.
 
         Raises:
-            BenchError: If a score is farther apart than the tolerance.
+            BenchError: If a score is farther apart than the tolerance, on the same kind.
         """
-        if not self.same_kind:
-            return None
         points, where = self.farthest()
-        if points > TOLERANCE:
+        if self.same_kind and points > TOLERANCE:
             raise BenchError(
                 f"not what comes out here: {points:.4g} points apart, at most {TOLERANCE:g} allowed"
                 f" ({where})"
             )
+        if not self.same_kind and self.outside():
+            return None
         return Verified(
             record=str(self.record.seal), date=datetime.now(UTC).date().isoformat(),
             machine=dict(self.again.environment), bit_for_bit=self.bit_for_bit, points=points,
-            code=code_version(),
+            elsewhere=not self.same_kind, code=code_version(),
         )  # fmt: skip
 
 

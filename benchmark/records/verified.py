@@ -1,14 +1,17 @@
 """The badge of a record that was trained again: when, where, and how near the numbers came.
 
+Two kinds of processors sum in another order: what a training makes of that is no fault of a record,
+whose scores are held to their own intervals there.
+
 It lies beside its record, ``seed-0.json`` and ``verified-seed-0.json``, has a seal, and is of one
 record alone, whose seal it names: a record that changes loses it.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from benchmark.config.files import SEAL, read_bytes, seal_of, write_sealed
 from benchmark.config.reading import Model, build
@@ -33,14 +36,24 @@ class Verified(Model):
     """Of the training again: processor, cores, threads, precision, packages."""
     bit_for_bit: bool
     """True if every number is the same, not just near."""
-    points: float = Field(ge=0, le=TOLERANCE)
-    """The largest difference of a score."""
+    points: float = Field(ge=0, le=100)
+    """The largest difference of a score; at most the tolerance on the same kind of machine."""
+    elsewhere: bool = False
+    """True of a machine of another kind, where each score is within the record's interval."""
     code: CodeVersion = CodeVersion()
+
+    @model_validator(mode="after")
+    def _near(self) -> Self:
+        if self.points > TOLERANCE and not self.elsewhere:
+            raise ValueError(f"points: expected at most {TOLERANCE:g}, got {self.points:g}")
+        return self
 
     @property
     def words(self) -> str:
         """The badge in one line."""
         near = "bit for bit" if self.bit_for_bit else f"within {TOLERANCE:g} points"
+        if self.elsewhere:
+            near = "within the intervals, by another kind of machine"
         return f"verified {self.date}, {near}, on {self.machine.get('cpu', 'an unnamed machine')}"
 
 

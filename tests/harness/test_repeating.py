@@ -73,15 +73,35 @@ def test_last_bits_of_the_same_kind_of_machine_pass(repetition):
     assert "within 0.05 points" in badge.words
 
 
-@pytest.mark.parametrize("name", ["cpu", "system", "precision", "instructions"])
-def test_elsewhere_there_is_no_badge(name, repetition):
-    records = [altered(repetition.record, 3.0), repetition.again]
-    again = Repetition(*(
+def elsewhere(repetition, name, by):
+    """The record altered by some points and of another machine, and its repetition."""
+    records = [altered(repetition.record, by), repetition.again]
+    return Repetition(*(
         record.model_copy(update={"environment": record.environment | {name: value}})
         for record, value in zip(records, ("another", "one"), strict=True)
     ))  # fmt: skip
-    assert again.verification() is None
-    assert again.farthest()[0] == pytest.approx(3.0) and "another" in again.machines
+
+
+@pytest.mark.parametrize("name", ["cpu", "system", "precision", "instructions"])
+def test_elsewhere_scores_are_held_to_their_intervals(name, repetition):
+    low, high = repetition.record.intervals["new/old"]["map"]
+    assert high - low > 0.002  # or the next says nothing
+    again = elsewhere(repetition, name, 3.0)
+    assert again.outside() == "" and again.farthest()[0] == pytest.approx(3.0)
+    badge = again.verification()
+    assert badge.elsewhere and not badge.bit_for_bit and badge.points == pytest.approx(3.0)
+    assert "within the intervals" in badge.words and "another" in again.machines
+    spans = {"new/old": {"map": (high + 0.001, high + 0.002)}}
+    moved = again.record.model_copy(update={"intervals": spans})
+    outside = Repetition(moved, again.again)
+    assert outside.verification() is None
+    assert outside.outside().startswith(f"new/old map: {100 * high + 0.1:.4f} to ")
+
+
+def test_elsewhere_a_record_without_intervals_has_no_badge(repetition):
+    again = elsewhere(repetition, "cpu", 0.0)
+    bare = Repetition(again.record.model_copy(update={"intervals": {}}), again.again)
+    assert bare.verification() is None and bare.outside() == "the record has no intervals"
 
 
 def test_a_score_that_only_one_has_is_far_apart(repetition):
