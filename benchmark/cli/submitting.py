@@ -118,7 +118,6 @@ def verify(
     exact = "bit for bit the same" if repetition.bit_for_bit else f"{points:.4g} points apart"
     echo(exact if not points else f"{exact} at most: {where}")
     if badge is None:
-        why = f"outside of the record's interval ({repetition.outside()})"
-        echo(f"not verified: {repetition.machines}; {why}")
+        echo(f"not verified: {repetition.machines}; {repetition.outside()}")
         return
     echo(f"{badge.words}\n{write_verification(record, badge)}")

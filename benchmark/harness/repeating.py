@@ -79,24 +79,24 @@ class Repetition:
         )
 
     def outside(self) -> str:
-        """The first score here that is outside of the record's interval, in words; none is empty.
+        """The record's first score that is outside of the interval here, in words; none is empty.
 
-        Scores that have no interval are not looked at; a record without any has none to be held to.
+        The interval is the repetition's: the record's own may be wider than it should be. Scores
+        without one are not looked at, but both have to have the same scores.
         """
-        spans = [
-            (case, metric, span)
-            for case, of_case in self.record.intervals.items()
-            for metric, span in of_case.items() if span is not None
-        ]  # fmt: skip
-        for case, metric, (low, high) in spans:
-            value = self.again.scores.get(case, {}).get(metric)
-            if value is None or not low <= value <= high:
-                here = "none" if value is None else f"{100 * value:.4f}"
-                return f"{case} {metric}: {100 * low:.4f} to {100 * high:.4f}, here {here}"
-        return "" if spans else "the record has no intervals"
+        first, again = dict(numbers(self.record)), dict(numbers(self.again))
+        if first.keys() != again.keys():
+            return self.farthest()[1]
+        for case, spans in self.again.intervals.items():
+            for metric, span in spans.items():
+                value = first[f"{case} {metric}"]
+                if span is not None and not span[0] <= value <= span[1]:
+                    low, high = (f"{100 * end:.4f}" for end in span)
+                    return f"{case} {metric}: {100 * value:.4f} in the record, {low} to {high} here"
+        return ""
 
     def verification(self) -> Verified | None:
-        """The badge; ``None`` on a machine of another kind with a score outside of its interval.
+        """The badge; ``None`` on a machine of another kind with a score outside of the interval.
 
         Raises:
             BenchError: If a score is farther apart than the tolerance, on the same kind.

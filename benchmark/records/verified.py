@@ -1,7 +1,7 @@
 """The badge of a record that was trained again: when, where, and how near the numbers came.
 
 Two kinds of processors sum in another order: what a training makes of that is no fault of a record,
-whose scores are held to their own intervals there.
+whose scores are held to the intervals of the repetition there.
 
 It lies beside its record, ``seed-0.json`` and ``verified-seed-0.json``, has a seal, and is of one
 record alone, whose seal it names: a record that changes loses it.
@@ -39,7 +39,7 @@ class Verified(Model):
     points: float = Field(ge=0, le=100)
     """The largest difference of a score; at most the tolerance on the same kind of machine."""
     elsewhere: bool = False
-    """True of a machine of another kind, where each score is within the record's interval."""
+    """True of a machine of another kind, where each score is within the interval found there."""
     code: CodeVersion = CodeVersion()
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+RUN = ("run", "-m", "bct", "-p", "open-class", "-t", "glyphs", "--device", "cpu")
 
 
 def descendants(pid):
@@ -49,24 +50,22 @@ def stopped(folder, *words, begun, by=signal.SIGINT):
 
 
 def test_a_run_says_that_it_goes_on(tmp_path):
-    words = ("run", "-m", "bct", "-p", "open-class", "-t", "glyphs", "--device", "cpu")
     store = tmp_path / "s"
-    code, err = stopped(tmp_path, *words, "--store", store, begun=lambda _: store.exists())
+    code, err = stopped(tmp_path, *RUN, "--store", store, begun=lambda _: store.exists())
     assert code == 130
     assert err.splitlines()[-1] == "bench: stopped; the same command goes on from here"
     assert "Traceback" not in err
     code, err = stopped(
-        tmp_path, *words, "--existing", "overwrite", "--store", tmp_path / "t",
+        tmp_path, *RUN, "--existing", "overwrite", "--store", tmp_path / "t",
         begun=lambda _: (tmp_path / "t").exists(),
     )  # fmt: skip
     assert code == 130 and err.endswith("bench: stopped; --existing overwrite begins anew\n")
 
 
 def test_a_run_that_is_terminated_says_so_too(tmp_path):
-    words = ("run", "-m", "bct", "-p", "open-class", "-t", "glyphs", "--device", "cpu")
     store = tmp_path / "s"
     code, err = stopped(
-        tmp_path, *words, "--store", store, begun=lambda _: store.exists(), by=signal.SIGTERM
+        tmp_path, *RUN, "--store", store, begun=lambda _: store.exists(), by=signal.SIGTERM
     )
     assert code == 143 and "Traceback" not in err
     assert err.splitlines()[-1] == "bench: stopped; the same command goes on from here"
