@@ -17,7 +17,10 @@ PAYS = Path(__file__).parents[2] / "results" / "studies" / "pays"
 
 @pytest.fixture
 def study(tmp_path):
-    """Records of the committed plan: a share that rises with the number of classes."""
+    """Records of the committed plan: a share that rises with the number of classes.
+
+    No mean lies on half a point and none at old/old: processors would round it to either side.
+    """
     from benchmark.harness.core_board import read_core_board
 
     folder = tmp_path / "studies" / "pays"
@@ -31,7 +34,7 @@ def study(tmp_path):
             for method, share in (("independent", 0.0), ("bct", None)):
                 record = make_record(method, seed=seed, changed=changed)
                 level = levels.index(facts.factors["classes"].level(record) or "")
-                kept = 0.2 * (level - 1) + 0.01 * seed if share is None else share
+                kept = 0.2 * level - 0.25 + 0.02 * seed if share is None else share
                 scores = {"cmc_at_1": 0.4 + 0.2 * kept, "map": 0.2 + 0.2 * kept}
                 record = make_record(
                     method, scores, {"cmc_at_1": 0.6, "map": 0.4}, seed, changed=changed,
@@ -52,7 +55,7 @@ def test_the_page_says_from_where_on_a_method_pays(study):
     assert '<a href="pays.html">When it pays</a>' in text
     told = values["factors"][2]["told"][0][1]
     assert told.startswith(
-        "The number of training classes matters: bct keeps 60 (60 to 61) % at"
+        "The number of training classes matters: bct keeps 56 (55 to 57) % at"
     ), told
     assert "Above old/old from 300 on: bct." in text
     assert len(values["figures"]) == len(values["factors"]) == 5
