@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.errors import BenchError, RefusedError
@@ -14,6 +14,7 @@ from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
 
 if TYPE_CHECKING:
+    from benchmark.harness.plan_progress import PlanProgress
     from benchmark.ranking.ranks import Matches, RankOptions
 
 
@@ -101,12 +102,9 @@ class _Shard:
 
 def execute_on_ray(
     stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
-    bounds: Collection[str],
-) -> dict[str, str]:  # fmt: skip
+    progress: PlanProgress,
+) -> None:  # fmt: skip
     """Run stages on Ray; a stage waits for those among its inputs that are not stored yet.
-
-    Returns:
-        Stages that a method refused, with those that depend on them, and why; none of ``bounds``.
 
     Raises:
         BenchError: If Ray is not installed.
@@ -119,22 +117,22 @@ def execute_on_ray(
     for number, stage in enumerate(stages, 1):
         before = [pending[s.name] for s in stage.inputs.values() if s.name in pending]
         pending[stage.name] = task.remote(stage, store.root, compute, *before)
-        progress = reporter.start(stage, number, len(stages))
-        waiting[pending[stage.name]] = (stage, progress, time.perf_counter())
-    refused: dict[str, str] = {}
+        share = reporter.start(stage, number, len(stages))
+        waiting[pending[stage.name]] = (stage, share, time.perf_counter())
     while waiting:
         (ready, *_), _ = ray.wait(list(waiting))
-        stage, progress, started = waiting.pop(ready)
+        stage, share, started = waiting.pop(ready)
+        reason = None
         try:
             ray.get(ready)
         except ray.exceptions.RayTaskError as error:
             # A task whose input failed fails with the error of that input.
-            if not isinstance(error.cause, RefusedError) or stage.name in bounds:
+            if not isinstance(error.cause, RefusedError):
                 raise error.as_instanceof_cause() from None
-            refused[stage.name] = str(error.cause)
-        progress(1.0)
+            reason = str(error.cause)
+        share(1.0)
         reporter.done(stage, time.perf_counter() - started)
-    return refused
+        progress.done(stage) if reason is None else progress.refused(stage, reason)
 
 
 def _run(stage: Stage, root: Any, compute: Compute, *_: Any) -> None:

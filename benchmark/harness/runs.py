@@ -1,9 +1,9 @@
 """Carry requests out: take records that are there, compute and write the others."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -35,10 +35,11 @@ def carry_out(
 
     Arguments are those of :func:`benchmark.api.run`; without published models all are trained,
     and with ``queries`` all results by query lie beside each record. Gives records by request,
-    seed, then method.
+    seed, then method. Each is written as soon as its seed's stages are there.
 
     Raises:
-        BenchError: On an output folder that cannot be written, or a full disk.
+        BenchError: On an output folder that cannot be written, or a full disk; after all others
+            are written, where a bound was refused.
     """
     if existing not in get_args(Existing):
         raise unknown("value of existing", existing, get_args(Existing))
@@ -62,15 +63,11 @@ def carry_out(
                 for name in {stage.name for stage in plan.stages} - removed:
                     stages.remove(name)
                     removed.add(name)
-            refused = execute(plan, stages, compute or Compute(), reporter)
-            for result in plan.results:
-                key = (result.label, result.seed)
-                if key not in known:
-                    path = request.paths(out)[key]
-                    known[key] = _write_record(
-                        plan, result, refused, stages, path,
-                        queries=queries, anew=existing == "overwrite",
-                    )  # fmt: skip
+            writer = _Writer(
+                plan, known, request.paths(out), stages,
+                queries=queries, anew=existing == "overwrite",
+            )  # fmt: skip
+            execute(plan, stages, compute or Compute(), reporter, writer.write)
         records += [known[key] for key in request.paths(out)]
     return records
 
@@ -111,38 +108,47 @@ def _plan(
     return request.plan(labels, seeds, published) if todo else None
 
 
-def _write_record(
-    plan: Plan, result: Result, refused: dict[str, str], store: Store, path: Path, *,
-    queries: bool, anew: bool,
-) -> Record:  # fmt: skip
-    """Write a record; one of the same result that another process has just written stays.
+@dataclass(frozen=True)
+class _Writer:
+    """Writes the records of a plan that are not known, each as soon as its result is whole."""
 
-    Its details have the times of that process: two of them must not be mixed.
-    """
-    from benchmark.harness.record_builder import make_record
+    plan: Plan
+    known: Records
+    paths: Mapping[Key, Path]
+    store: Store
+    queries: bool
+    anew: bool
 
-    if result.evaluation is not None and result.evaluation.name in refused:
-        reason = refused[result.evaluation.name]
-        result = replace(result, evaluation=None, updates=(), reason=reason)
-    record = base = make_record(plan.setup, result, store)
-    if result.evaluation is not result.bound:
-        independent = next(r for r in plan.results if r.evaluation is result.bound)
-        base = make_record(plan.setup, independent, store)
-    packed, of_base = (
-        None if stage is None else (store.path(stage.name) / DETAILS).read_bytes()
-        for stage in (result.evaluation, result.bound)
-    )
-    # A finished run answers from a store that nobody may write, too, where there is no lock.
-    name = f"record-{digest(str(real(path)))[:24]}"
-    with store.lock(name) if os.access(store.root, os.W_OK) else nullcontext():
-        there = None if anew else _whole(path)
-        if there is None or _says(there) != _says(record):
-            write_slim(path, record, base, packed, of_base or b"")
-        if queries and packed is not None:
-            write_queries(path, packed)
-        else:
-            queries_path(path).unlink(missing_ok=True)  # of an earlier record
-        return read_record(path)  # what is shown is what was written
+    def write(self, result: Result) -> None:
+        """Write a record; one of the same result that another process has just written stays.
+
+        Its details have the times of that process: two of them must not be mixed.
+        """
+        from benchmark.harness.record_builder import make_record
+
+        key = (result.label, result.seed)
+        if key in self.known:
+            return
+        path, setup, store = self.paths[key], self.plan.setup, self.store
+        record = base = make_record(setup, result, store)
+        if result.evaluation is not result.bound:
+            independent = next(r for r in self.plan.results if r.evaluation is result.bound)
+            base = make_record(setup, independent, store)
+        packed, of_base = (
+            None if stage is None else (store.path(stage.name) / DETAILS).read_bytes()
+            for stage in (result.evaluation, result.bound)
+        )
+        # A finished run answers from a store that nobody may write, too, where there is no lock.
+        name = f"record-{digest(str(real(path)))[:24]}"
+        with store.lock(name) if os.access(store.root, os.W_OK) else nullcontext():
+            there = None if self.anew else _whole(path)
+            if there is None or _says(there) != _says(record):
+                write_slim(path, record, base, packed, of_base or b"")
+            if self.queries and packed is not None:
+                write_queries(path, packed)
+            else:
+                queries_path(path).unlink(missing_ok=True)  # of an earlier record
+            self.known[key] = read_record(path)  # what is shown is what was written
 
 
 def _says(record: Record) -> dict[str, Any]:

@@ -1,8 +1,12 @@
 """Methods that cannot be applied, as the plan knows or as they find at work: others go on."""
 
+import re
+
 import pytest
 
 from benchmark import BenchError, run
+from benchmark.errors import RefusedError
+from benchmark.harness import executor
 from benchmark.harness.checking import method
 from benchmark.harness.checking.method import check_method
 from benchmark.harness.execution import Compute
@@ -38,6 +42,58 @@ def test_without_the_bounds_there_are_no_records(tmp_path):
             ["l2"], "open-class", "toy", settings={"recipe.lr": 1e4, "recipe.epochs": 2},
             store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu"),
         )  # fmt: skip
+
+
+def _seeds(tmp_path, **options):
+    return run(
+        ["l2"], "open-class", "toy", seeds=[0, 1, 2], settings={"recipe.epochs": 1},
+        store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu"), **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("title", ["train old model (seed 1)", "evaluate independent (seed 1)"])
+def test_a_seed_without_bounds_keeps_no_other_back(tmp_path, monkeypatch, title, heard):
+    """Those before and after it have their records; what needs the refused stage never runs."""
+    ran = executor.run_one
+
+    def refusing(stage, *arguments):
+        if stage.title == title:
+            raise RefusedError("it diverged")
+        ran(stage, *arguments)
+
+    monkeypatch.setattr(executor, "run_one", refusing)
+    with pytest.raises(BenchError, match=rf"{re.escape(title)}: it diverged$"):
+        _seeds(tmp_path, reporter=heard)
+    written = [(r.method, r.seed) for r in read_records(tmp_path / "o")]
+    assert sorted(written) == [(m, s) for m in ("independent", "l2") for s in (0, 2)]
+    after = heard.titles[heard.titles.index(title) + 1 :]
+    assert after and not [t for t in after if "(seed 1)" in t]
+    monkeypatch.undo()
+    assert [r.seed for r in _seeds(tmp_path)] == [0, 0, 1, 1, 2, 2]
+
+
+def test_all_refused_bounds_are_counted(tmp_path):
+    with pytest.raises(BenchError, match=r"old model \(seed 0\): .*; and 1 more like it$"):
+        run(
+            ["l2"], "open-class", "toy", seeds=[0, 1], settings={"recipe.lr": 1e4},
+            store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu"),
+        )  # fmt: skip
+
+
+def test_a_stopped_run_has_the_records_of_the_seeds_that_ended(tmp_path, monkeypatch):
+    ran = executor.run_one
+
+    def stopped(stage, *arguments):
+        if stage.title == "train l2 (seed 1)":
+            raise KeyboardInterrupt
+        ran(stage, *arguments)
+
+    monkeypatch.setattr(executor, "run_one", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        _seeds(tmp_path)
+    written = [(r.method, r.seed) for r in read_records(tmp_path / "o")]
+    assert {("independent", 0), ("l2", 0)} <= set(written)
+    assert ("l2", 1) not in written and ("l2", 2) not in written
 
 
 def test_a_diverged_method_is_left_out(tmp_path):
@@ -130,6 +186,6 @@ def test_check_refuses_before_it_runs_anything(monkeypatch):
     def forbidden(*_, **__):
         raise AssertionError("a stage ran")
 
-    monkeypatch.setattr(method, "execute_locally", forbidden)
+    monkeypatch.setattr(method, "run_one", forbidden)
     with pytest.raises(BenchError, match=f"lwf.*{NO_HEAD}.*--protocol"):
         next(check_method("lwf", "open-class"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmark import run
+from benchmark import BenchError, run
 from benchmark.harness.execution import Compute
 
 
@@ -30,3 +30,14 @@ def test_ray_gives_the_same_records(tmp_path) -> None:
     for a, b in zip(here, there, strict=True):
         assert a.scores.keys() == b.scores.keys()
         assert a.scores["old/old"]["map"] == pytest.approx(b.scores["old/old"]["map"], abs=0.1)
+
+
+@pytest.mark.slow
+def test_ray_names_the_bound_that_was_refused(tmp_path) -> None:
+    """Stages that wait for it fail with the same error, and are not named."""
+    pytest.importorskip("ray")
+    with pytest.raises(BenchError, match=r"^train old model \(seed 0\): .*diverged(?!.*like it)"):
+        run(
+            ["l2"], "open-class", "toy", settings={"recipe.lr": 1e4},
+            store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu", engine="ray"),
+        )  # fmt: skip

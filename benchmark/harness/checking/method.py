@@ -12,8 +12,8 @@ from benchmark.errors import BenchError, RefusedError, located
 from benchmark.harness.artifacts import MODEL, load_stored, load_vectors
 from benchmark.harness.checking.parts import Given, check_parts
 from benchmark.harness.checking.repeats import check_replays
-from benchmark.harness.execution import Compute, Reporter, faults_of_adapters
-from benchmark.harness.executor import execute_locally
+from benchmark.harness.ddp import run_one
+from benchmark.harness.execution import Compute, faults_of_adapters
 from benchmark.harness.graph import Result, Stage
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out
@@ -98,11 +98,11 @@ def _run_before_scores(result: Result, own: Sequence[Stage], store: Store) -> No
     """Carry out everything but evaluations, the adapter's stages as late as they can be."""
     todo = [stage for stage in result.stages if stage.kind != "evaluate"]
     todo.sort(key=lambda stage: _stands_on(stage, own))
-    missing = [stage for stage in todo if not store.has(stage.name)]
-    try:
-        execute_locally(missing, store, _CPU, Reporter(), {stage.name for stage in todo})
-    except RefusedError as error:
-        raise BenchError(f"{error}; try another --protocol") from error
+    for stage in todo:
+        try:
+            run_one(stage, store, _CPU, lambda share: None)
+        except RefusedError as error:
+            raise BenchError(f"{stage.title}: {error}; try another --protocol") from error
 
 
 def _given(setup: Setup, result: Result, store: Store, i: int) -> Given:
