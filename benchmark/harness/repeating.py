@@ -25,8 +25,9 @@ from benchmark.records.verified import TOLERANCE, Verified
 
 _KIND = ("cpu", "system", "precision")
 _IF_KNOWN = "instructions"  # what older records do not say
-# Details follow from the same embeddings and may since hold more.
-_ELSEWHERE = frozenset({"environment", "key", "adapter", "details", "queries"})
+# Details follow from the same embeddings and may since hold more; a track may since say more for
+# other protocols. That the work is the same is told by :func:`other_work`.
+_ELSEWHERE = frozenset({"environment", "key", "adapter", "parameters", "details", "queries"})
 Value = tuple[str, float]
 
 
@@ -39,7 +40,7 @@ class Repetition:
 
     @property
     def bit_for_bit(self) -> bool:
-        """True if everything but times, the machine and the details is the same."""
+        """True if all that came out is the same: times, the machine and the details are not it."""
         first, again = (
             {k: v for k, v in each.result().items() if k not in _ELSEWHERE}
             for each in (self.record, self.again)
