@@ -18,7 +18,8 @@ def rows(
             [Path(folder)], protocol=[protocol], track=[track], method=methods.split(",")
         )
         records = [stored.record for stored in found]
-        heads.append(CLASSES[scenario(records[0]).classes])
+        about, pairs = scenario(records[0]), len({record.seed for record in records})
+        heads.append(f"{about.subject}, {CLASSES[about.classes]}, {pairs} pairs of models")
         columns.append(effects(records, criterion(records, metric)))
     yield tuple(heads)
     yield ("keep the old model", *("0 %" for _ in columns))

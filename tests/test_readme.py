@@ -180,7 +180,7 @@ def test_the_readmes_first_two_screens_answer_five_questions() -> None:
         assert re.match(r"`(bench|make) .+`$", command) and prints
         assert re.fullmatch(r"seconds|a minute|minutes", takes)
     assert "\nNext: " in text and "0 % is the old model, 100 % the new one" in text
-    shown = [f"`{method}`" for method in ("bct", "mixbct", "linear", "fct", "fct:simclr")]
+    shown = [f"`{method}`" for method in ("bct", "mixbct", "linear", "fct", "fastfill")]
     prose = GENERATED.sub("", text)
     assert all(name in text and name in prose for name in shown), "a term without its plain words"
     assert {"board.png", "upgrade.png"} <= set(

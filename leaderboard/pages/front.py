@@ -28,8 +28,8 @@ from leaderboard.rank.heatmap import heatmap, side_by_side
 from leaderboard.read.methods import MethodInfo
 
 QUESTIONS = (
-    ("Faces, 1:1", "ijbc-1v1"),
-    ("A chain of five updates", "sequential-six"),
+    ("Verification, 1:1", "ijbc-1v1"),
+    ("A chain of updates", "sequential"),
     ("Half of the gallery is backfilled", "backfill"),
 )
 """Questions of readers that a board answers, and its protocol."""
@@ -82,7 +82,9 @@ def _questions(boards: Sequence[RankedBoard], *, real: bool) -> list[tuple[str, 
     ]
     for words, protocol in QUESTIONS:
         of = [board for board in boards if board.first.protocol == protocol]
-        found += [(_asked(words, board), f"boards/{board.slug}.html", "") for board in of[:1]]
+        if of:  # of photographs, and of the most old models
+            board = max(of, key=lambda b: (b.scenario.kind == "photographs", b.models))
+            found.append((_asked(words, board), f"boards/{board.slug}.html", ""))
     found.append(("This method or that one, and how sure", "compare.html", ""))
     if real:
         found.append(("Does it hold beyond small pictures", "pairs.html#found", ""))

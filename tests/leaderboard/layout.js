@@ -7,6 +7,7 @@
       const style = getComputedStyle(box);
       if (style.clipPath !== "none" || style.position === "absolute" && box.offsetWidth <= 1) return true;
       if (box.classList && box.classList.contains("skip")) return true;
+      if (box.tagName === "DETAILS" && !box.open && !e.closest("summary")) return true;
     }
     return false;
   };
@@ -47,7 +48,8 @@
   if (document.documentElement.scrollWidth > innerWidth + 1) faults.push(`wide: ${document.documentElement.scrollWidth}`);
   const ranking = [...document.querySelectorAll("table.ranking")].filter(shown);
   if (innerWidth >= 1024 && ranking.some((t) => t.classList.contains("as-cards"))) faults.push("a board is no table");
+  // On a phone each of the sixty methods of a board is a card.
   const high = document.documentElement.scrollHeight;
-  if (high > 12000) faults.push(`high: ${high}`);
+  if (high > 14000) faults.push(`high: ${high}`);
   return [...new Set(faults)];
 }

@@ -329,8 +329,8 @@ def test_the_choosers_arithmetic_is_that_of_the_site(chooser):
 WAYS = {
     "My vendor retires a model": ("#chosen", "Take "),
     "I train my own and cannot touch the index": ("#chosen", "Take bct"),
-    "Faces, 1:1": ("#answer", "fct keeps 75 % of the upgrade (1 model)"),
-    "A chain of five updates": ("#answer", "fct keeps"),
+    "Verification, 1:1": ("#answer", "fct keeps 75 % of the upgrade (1 model)"),
+    "A chain of updates": ("#answer", "fct keeps"),
     "Half of the gallery is backfilled": ("#answer", "Half of the gallery backfilled: fct"),
 }
 

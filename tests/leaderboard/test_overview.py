@@ -179,7 +179,7 @@ def test_a_question_says_what_it_was_measured_on(tmp_path):
     scores = {"tar_at_far_1e-2": 0.7}
     records = [make_record(m, scores, protocol="ijbc-1v1") for m in ("bct", "fct")]
     assert (
-        "Faces, 1:1 (on rendered characters (smoke test), 1 model)"
+        "Verification, 1:1 (on rendered characters (smoke test), 1 model)"
         in overview(records, tmp_path)[0]
     )
 

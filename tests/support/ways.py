@@ -38,7 +38,7 @@ def interval(values):
 def half_filled(method):
     """CMC@1 with half of the gallery backfilled, in the method's own order."""
     values = []
-    for r in records("backfill", "cifar100-open", method):
+    for r in records("backfill", "grocery", method):
         curves = r.orders.get("priority") or r.orders["random"]
         curve = curves.curves["cmc_at_1"]
         values.append(curve[len(curve) // 2])
