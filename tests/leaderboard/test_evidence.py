@@ -77,7 +77,7 @@ def test_what_changed_with_frozen_networks_is_told(make, site) -> None:
         site(records + board(make, "grocery", "grocery", 3, **TURNED)) / "evidence.html"
     ).read_text()
     (section,) = re.findall(r'<section id="networks">.*?</section>', page, re.S)
-    assert "1 are sure not to, and none are open (tau-b -1.00 to -1.00)" in section
+    assert "1 is sure not to, and none are open (tau-b -1.00 to -1.00)" in section
     assert "mixbct rises most, by 4.0 places of 5" in section and "bt2 falls most" in section
     assert "5 of 5 (100\u00a0%) exceed old/old with small networks" in section
     assert "With frozen, pretrained networks" in page and 'href="#networks"' in page

@@ -333,10 +333,10 @@ def test_an_order_of_small_networks_carries_over_by_the_rules() -> None:
         assert found.verdict in networks.carried_table([found]).values[0]
         return found.verdict, words.partition("kind of classes, ")[2]
 
-    over = "are sure to carry over to those of frozen, pretrained networks"
-    told = f"1 {over}, none are sure not to, and none are open"
+    over = "sure to carry over to those of frozen, pretrained networks"
+    told = f"1 is {over}, none are sure not to, and none are open"
     assert verdict(MEANS) == ("transfers", f"{told} (tau-b 1.00 to 1.00).")
-    told = f"none {over}, 1 are sure not to, and none are open"
+    told = f"none are {over}, 1 is sure not to, and none are open"
     assert verdict(MEANS[::-1]) == ("does not transfer", f"{told} (tau-b -1.00 to -1.00).")
     seen = order("b", MEANS, networks="frozen", classes="seen")
     one_seed = order("c", MEANS, n=1, networks="frozen")

@@ -99,12 +99,13 @@ def changed_words(found: Sequence[Carried]) -> Iterator[str]:
     known = [each.tau.value for each in found if each.tau.value is not None]
     between = f" (tau-b {min(known):.2f} to {max(known):.2f})" if known else ""
     over, not_over, still = (
-        verdicts[verdict] or "none" for verdict in ("transfers", "does not transfer", "open")
+        f"{verdicts[verdict] or 'none'} {'is' if verdicts[verdict] == 1 else 'are'}"
+        for verdict in ("transfers", "does not transfer", "open")
     )
     yield (
         f"Of {len(found)} orders of methods on boards of small networks, by protocol, score and "
-        f"kind of classes, {over} are sure to carry over to those of frozen, pretrained networks, "
-        f"{not_over} are sure not to, and {still} are open{between}."
+        f"kind of classes, {over} sure to carry over to those of frozen, pretrained networks, "
+        f"{not_over} sure not to, and {still} open{between}."
     )
     names = sorted({m for each in found for m in each.moves})
     means = {m: fmean(each.moves[m] for each in found if m in each.moves) for m in names}
