@@ -136,8 +136,8 @@ class ListEstimate:
         at = np.clip((score - self.low[query]) / self.step[query], 0.0, _GRID - 1.0)
         low = np.minimum(at.astype(np.int64), _GRID - 2)
         part = (at - low).reshape(-1, *[1] * (held.ndim - 2))
-        a, b = held[query, low], held[query, low + 1]
-        return np.exp(np.log(a) * (1 - part) + np.log(b) * part)
+        logs = np.log(held)  # of the grid, which is smaller
+        return np.exp(logs[query, low] * (1 - part) + logs[query, low + 1] * part)
 
     def _expected(self, redrawn: Values) -> list[Values]:
         """Rivals expected on the grid: unseen, in the sample as drawn, and as it is.

@@ -235,11 +235,12 @@ class ScoreModel:
         for a in range(0, len(query), _BLOCK):
             q, here = query[a : a + _BLOCK], slice(a, a + _BLOCK)
             low, part, always = self._missed_at(q, thresholds[here])
-            there = self.sample_bins[q]
-            unseen, as_is = self.above[q].astype(np.float32), there.sum(axis=2)
+            once, again = np.unique(q, return_inverse=True)  # a query has many thresholds
+            there = self.sample_bins[once]
+            unseen, as_is = self.above[q].astype(np.float32), there.sum(axis=2)[again]
             for d, each in enumerate(shares):
                 chance = np.where(always, 1.0, each[low] * (1 - part) + each[low + 1] * part)
-                drawn = np.einsum("nkgb,g->nkb", there, redrawn[d].astype(np.float32))
+                drawn = np.einsum("nkgb,g->nkb", there, redrawn[d].astype(np.float32))[again]
                 for out_of, counts in zip(out, (unseen, drawn, as_is), strict=True):
                     out_of[d, here] = np.einsum("nb,nkb->nk", chance, counts)
         return out[0], out[1], out[2]

@@ -19,6 +19,8 @@ from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPla
 
 _DEPTHS = (10, 50, 200)
 """Places of the list between which items are taken together."""
+_BLOCK = 1_000_000
+"""Chances that are held at a time."""
 _FEW = 10.0
 """Items that say nothing beyond what is predicted, added to those of a depth."""
 
@@ -95,6 +97,8 @@ class Window:
         self.score[self.known] = score
         self.place = model.standardised(query, guess)
         self.base = model.foreseen(query, self.place)
+        self.level = np.searchsorted(model.levels, self.place)
+        self._of_level = [np.flatnonzero(self.level == k) for k in range(len(model.levels) + 1)]
         self._excess_sums = self._excess(self._row)
         self._share = self._share_of_rivals()
 
@@ -123,8 +127,7 @@ class Window:
         its, model = self.its, self.its.model
         unknown = ~self.known
         query, depth = self.query[unknown], self.depth[unknown]
-        level = np.searchsorted(model.levels, self.place)
-        base = self.base
+        level, base = self.level, self.base
         shares, more = model.exceeding(np.ones(GROUPS)), self._more(np.ones(GROUPS))[depth]
         everywhere = its.on_grid[0][0].sum(axis=2)
         ratio = np.empty_like(everywhere)
@@ -148,12 +151,16 @@ class Window:
         its, n = self.its, len(self.rows)
         scores = np.full(self.rows.shape, -np.inf)
         scores[self.at] = np.where(self.known, self.score, -np.inf)
-        level = np.searchsorted(its.model.levels, self.place)
-        unknown = ~self.known
+        level, unknown = self.level, ~self.known
+        depth = self.depth[unknown]
         ends = np.searchsorted(self.query[unknown], np.arange(n + 1))
-        factors = [draw.factor * its.at(self._share, its.of.query, its.score) for draw in draws]
-        lucks = [self._luck(draw) for draw in draws]
-        mores = [self._more(draw.redrawn)[self.depth[unknown]] for draw in draws]
+        factors, lucks, mores, shares = (
+            np.stack([of(draw) for draw in draws])
+            for of in (
+                lambda draw: draw.factor * its.at(self._share, its.of.query, its.score),
+                self._luck, lambda draw: self._more(draw.redrawn), lambda draw: draw.shares,
+            )
+        )  # fmt: skip
         out = np.empty((len(draws), len(its.score)), np.int64)
         order = np.argsort(its.of.query, kind="stable")
         pairs = np.split(order, np.searchsorted(its.of.query[order], np.arange(1, n)))
@@ -161,10 +168,13 @@ class Window:
             here, own = slice(ends[q], ends[q + 1]), its.score[mine, None]
             above = (scores[q] >= own).sum(axis=1)
             needed = (own - self.base[here]) / its.model.width[q]
-            for k, draw in enumerate(draws):
-                chance = _chance(draw.shares, level[here], needed - mores[k][here])
-                met = lucks[k][here] <= factors[k][mine, None] * chance
-                out[k, mine] = above + met.sum(axis=1)
+            some = max(1, _BLOCK // max(1, needed.size))  # draws at a time
+            for a in range(0, len(draws), some):
+                chunk = slice(a, a + some)
+                beyond = needed - mores[chunk, None, depth[here]]
+                chance = _chance(shares[chunk], level[here], beyond)
+                met = lucks[chunk, None, here] <= factors[chunk, mine, None] * chance
+                out[chunk, mine] = above + met.sum(axis=2)
         return np.where(self.in_window, np.maximum(out, 1), 0)
 
     def _luck(self, draw: Draw) -> Values:
@@ -174,19 +184,19 @@ class Window:
     def _scores(self, draw: Draw, out: Values) -> Values:
         """New scores of the window's items, drawn where they are unknown, ``[n_query, window]``."""
         its, model, unknown = self.its, self.its.model, ~self.known
-        query, place = self.query[unknown], self.place
-        luck = self._luck(draw)
-        level = np.searchsorted(model.levels, place)
-        base = self.base
+        query, luck = self.query[unknown], self._luck(draw)
         more = self._more(draw.redrawn)[self.depth[unknown]]
-        factor, drawn = its.of_grid(draw)[1] * self._share, np.zeros(len(place))
+        factor, width = its.of_grid(draw)[1] * self._share, model.width[query]
+
+        def drawn(chance: Values) -> Values:
+            missed = _inverse(draw.shares, self._of_level, chance) + more
+            return np.asarray(self.base + missed * width)
+
         chance = luck
         for _ in range(2):  # the factor is that of where the score lies
-            missed = _inverse(draw.shares, level, chance) + more
-            drawn = base + missed * model.width[query]
-            chance = luck / its.at(factor, query, drawn)
+            chance = luck / its.at(factor, query, drawn(chance))
         scores = self.score.copy()
-        scores[unknown] = base + (_inverse(draw.shares, level, chance) + more) * model.width[query]
+        scores[unknown] = drawn(chance)
         out[self.at] = scores
         return out
 
@@ -223,19 +233,31 @@ class Window:
         return possible_ranks(ranks, self.pair_query)
 
 
-def _inverse(shares: Values, level: Ints, chance: Values) -> Values:
-    """Misses that are exceeded with some chance, by level; far below everything beyond 1."""
-    out = np.full(len(level), MISSED[0])
-    for k, row in enumerate(shares):
-        mine = level == k
+def _inverse(shares: Values, of_level: Sequence[Ints], chance: Values) -> Values:
+    """Misses that are exceeded with some chance, by level; far below everything beyond 1.
+
+    ``of_level`` are the places of each level's values in ``chance``.
+    """
+    out = np.full(len(chance), MISSED[0])
+    for row, mine in zip(shares, of_level, strict=True):
         out[mine] = np.interp(-chance[mine], -row, MISSED)
     return np.where(chance >= 1.0, -1e6, out)
 
 
 def _chance(shares: Values, level: Ints, needed: Values) -> Values:
-    """Chance that more than this is missed, by level."""
+    """Chance that more than this is missed, by level.
+
+    Args:
+        shares: ``[levels, places]``, or ``[draws, levels, places]``.
+        level: ``[n]``.
+        needed: ``[..., n]``, or ``[draws, ..., n]``.
+    """
     at = (needed - MISSED[0]) / (MISSED[1] - MISSED[0])
     low = np.clip(np.floor(at), 0, len(MISSED) - 2).astype(np.int64)
     part = np.clip(at - low, 0.0, 1.0)
-    found = shares[level, low] * (1 - part) + shares[level, low + 1] * part
-    return np.where(at < 0, 1.0, found)
+    low += level * len(MISSED)
+    if shares.ndim > 2:
+        first = np.arange(len(shares)) * shares[0].size
+        low += first.reshape(-1, *[1] * (needed.ndim - 1))
+    flat = shares.ravel()
+    return np.where(at < 0, 1.0, flat[low] * (1 - part) + flat[low + 1] * part)
