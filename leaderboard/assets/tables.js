@@ -48,12 +48,13 @@
     count();
   }
   // ---- Of many cards the first ones, until all are asked for.
-  const CARDS = 24;
   function fold() {
-    for (const table of $$("table.ranking")) {
-      const rows = $$("tr[data-method]", table).filter((row) => !row.hidden);
-      const folded = table.classList.contains("as-cards") && !table.dataset.all && rows.length > CARDS;
-      rows.forEach((row, i) => row.classList.toggle("later", folded && i >= CARDS));
+    for (const table of $$("table.stacked")) {
+      const ranking = table.classList.contains("ranking");
+      const most = ranking ? 24 : 8;
+      const rows = $$(ranking ? "tr[data-method]" : "tbody tr", table).filter((row) => !row.hidden);
+      const folded = table.classList.contains("as-cards") && !table.dataset.all && rows.length > most;
+      rows.forEach((row, i) => row.classList.toggle("later", folded && i >= most));
       let more = $("button.more", table.parentElement);
       if (folded && !more) {
         more = table.parentElement.appendChild(document.createElement("button"));
@@ -64,7 +65,7 @@
         });
       }
       if (!more) continue;
-      more.textContent = `All ${rows.length} methods`;
+      more.textContent = `All ${rows.length} ${ranking ? "methods" : "lines"}`;
       more.hidden = !folded;
     }
   }
