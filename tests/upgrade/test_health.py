@@ -103,6 +103,19 @@ def test_counts_whatever_the_blocks():
     assert told["broken"].odd and told["zeros"].odd and told["doubles"].odd
 
 
+def test_one_vector_and_none_to_compare_with_are_told():
+    told = found(np.ones((1, 8), np.float32))
+    assert set(told) == {"rows", "lengths", "models"}
+    rng = np.random.default_rng(0)
+    old, new = rng.normal(size=(2, 50, 8)).astype(np.float32)
+    for rows in (0, 1):
+        broken = np.full_like(new, np.nan)
+        broken[:rows] = new[:rows]
+        *_, last = compare(ArrayRows("old", old), ArrayRows("new", broken))
+        assert last.odd and last.words.startswith(f"{rows} of the items have finite vectors")
+    assert "anisotropy" not in found(broken)
+
+
 def test_lengths():
     x = directions(np.random.default_rng(0).standard_normal((2000, 16)))
     ramp = np.linspace(0.5, 2, 2000)[:, None].astype(np.float32)

@@ -176,6 +176,10 @@ def compare(old: Rows, new: Rows) -> Iterator[Remark]:
     whole = np.isfinite(left).all(axis=1) & np.isfinite(right).all(axis=1)
     left, right = left[whole], right[whole]
     yield Remark(name, "partners", str(joined), value=len(joined.left))
+    if len(left) < 2:
+        words = f"{len(left):,} of the items have finite vectors on both sides: too few to compare"
+        yield Remark(name, "agreement", words, odd=True)
+        return
     if left.shape == right.shape:
         cosine = (unit(left, "cosine") * unit(right, "cosine")).sum(axis=1)
         share = float((cosine >= _SAME).mean())
@@ -302,9 +306,11 @@ def _structure(tally: VectorTally, name: str) -> Iterator[Remark]:
     x = unit(tally.part, "cosine")
     found = mixture(x)
     yield Remark(name, "models", f"{_mixed(found)}", found.odd, found.share)
-    mean = x.mean(axis=0)
     n = len(x)
-    cosine = (n * float(mean @ mean) - 1) / max(1, n - 1)
+    if n < 2:  # one vector has no other to differ from
+        return
+    mean = x.mean(axis=0)
+    cosine = (n * float(mean @ mean) - 1) / (n - 1)
     spread = np.linalg.eigvalsh(np.cov(x.T)) if x.shape[1] > 1 else np.ones(1)
     used = float(spread.sum() ** 2 / max(float((spread**2).sum()), 1e-300))
     words = f"two random vectors have a cosine of {cosine:.2f}; {used:.0f} of {tally.dim} "
