@@ -3,6 +3,7 @@
 import itertools
 import sys
 import time
+from collections.abc import Set
 from dataclasses import asdict, fields
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -27,6 +28,11 @@ from benchmark.upgrade.read.request import (
 )
 
 app = typer.Typer()
+_OF_VECTORS = frozenset({
+    *INPUTS, "models", "pairs_new", "pairs_old", "qrels", "query_labels", "gallery_labels",
+    "id_column", "vector_column",
+})  # fmt: skip
+"""Parameters that say where vectors and their relevance are."""
 _LONGEST = 40
 """Letters of a new model's name, which heads columns."""
 
@@ -85,18 +91,27 @@ def upgrade(
     from benchmark.config.files import require_file_place
     from benchmark.report.renderers import terminal
 
+    every_option = given | {
+        "demo": demo, "every": every, "like": like, "report": report, "as_json": as_json,
+        "save_map": save_map, "fail_if": fail_if,
+    }  # fmt: skip
     if words:
+        _require_used("doctor", every_option, {"id_column", "vector_column", "as_json"})
         _doctor(words, given, as_json)
         return
     prior = None if like is None else _prior(like)
     if prior is not None and not demo and all(given[name] is None for name in INPUTS):
+        _require_used("--like", every_option, {"like"})
         terminal.show([prior])
         return
+    if demo:
+        _require_used("--demo", every_option, every_option.keys() - _OF_VECTORS)
     given["models"] = _models(given["models"])
     given["labels"] = _labels(given.pop("query_labels"), given.pop("gallery_labels"))
     for name in ("id_column", "vector_column"):
         given[name] = _columns(f"--{name.replace('_', '-')}", given[name])
-    _check(given, demo)
+    if not demo:
+        _check(given)
     if report is not None:
         require_file_place(report, "--report")
         save_map = save_map or report.with_suffix(".map")
@@ -170,6 +185,18 @@ def _doctor(words: list[str], given: dict[str, Any], as_json: Path | None) -> No
             echo(f"  {finding}")
     if as_json is not None:
         write_json(as_json, {"findings": [asdict(finding) for finding in found]})
+
+
+def _require_used(what: str, given: dict[str, Any], used: Set[str]) -> None:
+    """Raise a BenchError where an option is given that has no effect on what is done."""
+    for each in _parameters():
+        if each.name in given and each.name not in used and given[each.name] != each.default:
+            (option,) = each.annotation.__metadata__
+            # typer keeps the first name of an option in the place of its default
+            own = isinstance(option.default, str)
+            name = option.default if own else f"--{each.name.replace('_', '-')}"
+            why = "has vectors of its own, got" if what == "--demo" else "has no use for"
+            raise BenchError(f"upgrade: {what} {why} {name}")
 
 
 class Listener:
@@ -278,16 +305,13 @@ def _columns(option: str, words: list[str] | None) -> dict[str, str]:
     return every | alone
 
 
-def _check(given: dict[str, Any], demo: bool) -> None:
+def _check(given: dict[str, Any]) -> None:
     names: tuple[str, ...] = INPUTS[:3] if given["models"] is None else INPUTS[:1]
     if given["pairs_new"] is not None:
         names = INPUTS[0], INPUTS[2]
     needed = {name: f"--{name.replace('_', '-')}" for name in names}
-    there = [name for name in needed if given[name] is not None]
-    if demo and there:
-        raise BenchError(f"upgrade: --demo has vectors of its own, got {needed[there[0]]}")
-    missing = [option for name, option in needed.items() if name not in there]
-    if not demo and missing:
+    missing = [option for name, option in needed.items() if given[name] is None]
+    if missing:
         raise BenchError(f"upgrade: missing option '{missing[0]}'; try bench upgrade --demo")
 
 

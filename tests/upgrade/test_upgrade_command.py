@@ -195,6 +195,28 @@ def test_a_place_that_is_taken_is_told_before_the_work(folder, tmp_path):
 def test_the_demo_has_vectors_of_its_own(folder):
     code, _, err = call("upgrade", "--demo", *words(folder))
     assert code == 2 and "--demo has vectors of its own" in err
+    for option in ("--old-queries", "--qrels", "--query-labels", "--new", "--id-column"):
+        code, out, err = call("upgrade", "--demo", option, "x")
+        assert (code, out) == (2, "")
+        assert err == f"bench: upgrade: --demo has vectors of its own, got {option}\n"
+
+
+def test_options_without_effect_are_refused(folder, tmp_path):
+    """A gate or a page that is asked for and would not be there."""
+    doctor = ("doctor", folder / "old.parquet")
+    for first, given, named in (
+        (doctor, ("--fail-if", "share<0.9"), "--fail-if"), (doctor, ("--all",), "--all"),
+        (doctor, ("--report", tmp_path / "page.html"), "--report"),
+        (doctor, ("--distance", "l2"), "--distance"), (doctor, ("--seed", 3), "--seed"),
+        (("--like", "minilm-l6:bge-small"), ("--json", tmp_path / "x.json"), "--json"),
+        (("--like", "minilm-l6:bge-small"), ("--new", "a=b,c"), "--new"),
+    ):  # fmt: skip
+        code, out, err = call("upgrade", *first, *given)
+        assert (code, out) == (2, "")
+        assert err == f"bench: upgrade: {first[0]} has no use for {named}\n"
+    assert not [*tmp_path.iterdir()]
+    own = "--id-column", "id", "--vector-column", "vector", "--json", tmp_path / "found.json"
+    assert call("upgrade", *doctor, *own)[0] == 0
 
 
 def test_what_is_done_is_told_when_nobody_looks(capsys, monkeypatch):
