@@ -72,6 +72,20 @@ def test_queries_that_are_items(made):
     assert not any("find themselves" in line for line in told)
 
 
+def test_queries_that_should_be_items_and_are_none(made):
+    """Of a hundred queries none, or one, has the id of an item."""
+    for first, odd in ((600, True), (599, False)):
+        ids = {"queries": np.arange(first, first + 100), "old_gallery": np.arange(600)}
+        ids |= {"old_queries": ids["queries"], "new_gallery": ids["old_gallery"]}
+        qrels = {first + q: {int(row): 1.0} for q, row in enumerate(made.relevant)}
+        told = warnings(made, qrels=qrels, ids=ids, queries_are_items=True)
+        assert told == odd * [
+            "queries are items, but no query has the id of an item of old_gallery, so none is left "
+            "out of its own results: the first is '600'"
+        ]
+        assert warnings(made, qrels=qrels, ids=ids) == []
+
+
 def test_judgements_that_count_from_one(made):
     def counted(query, item):
         qrels = {q + query: {int(row) + item: 1.0} for q, row in enumerate(made.relevant)}

@@ -150,13 +150,30 @@ def read_inputs(
         )
     if criterion == "qrels":
         told += [str(qrels), *qrels.doubts(queries, old)]
+    own = rows_of(list(map(str, query_ids)), gallery_ids) if request.queries_are_items else None
+    if own is not None:
+        told += _own_told(own, query_ids, old)
     return Inputs(
         request, gallery, samples, vectors, old_vectors, qrels, criterion, query_ids, old.ids,
         request_texts(request),
         None if request.reads is None else read_counts(Path(request.reads), gallery_ids),
-        rows_of(list(map(str, query_ids)), gallery_ids) if request.queries_are_items else None,
+        own,
         () if request.slices is None else read_slices(Path(request.slices)), tuple(told),
     )  # fmt: skip
+
+
+def _own_told(own: Ints, query_ids: Ids, gallery: Rows) -> list[str]:
+    """A line on queries that are no items, where all are said to be; nothing where all are."""
+    alone = np.flatnonzero(own < 0)
+    if not len(alone):
+        return []
+    first = f"the first is {str(query_ids[alone[0]])!r:.60}"
+    if len(alone) == len(own):
+        return [
+            f"Warning: queries are items, but no query has the id of an item of {gallery.name}, "
+            f"so none is left out of its own results: {first}"
+        ]
+    return [f"{len(alone):,} of {len(own):,} queries are no items by their ids: {first}"]
 
 
 def common_rows(requests: Sequence[UpgradeRequest]) -> Ints:
