@@ -55,6 +55,24 @@ def test_a_planted_rotation_is_bridged(made, report):
     assert not report.document["constraints"]["sources"]
 
 
+def test_queries_that_are_items_do_not_find_themselves(made, given):
+    """Queries are the first hundred items, each of which is looked for by the one before it."""
+    rows = others(made)
+    q = np.arange(100)
+    own = given | {
+        "queries": made.new[:100], "old_queries": made.old[:100],
+        "qrels": {int(k): {int(k) + 1: 1.0} for k in q},
+        "pairs_old": made.old[rows], "pairs_new": made.new[rows], "maps": "procrustes",
+    }  # fmt: skip
+    scores = all_scores(made.old[:100], made.old)
+    for left_out in (False, True):
+        if left_out:
+            scores[q, q] = -np.inf
+        found = benchmark.upgrade(**own, queries_are_items=left_out).document["strategies"]
+        old = next(each for each in found if each["name"] == KEEP)
+        assert old["score"]["value"] == pytest.approx(ndcg(scores, q + 1).mean(), abs=1e-12)
+
+
 def test_partners_are_counted_as_brute_force_does(made, report):
     (its,) = (a for a in report.document["alignment"] if a["map"] == "procrustes:query")
     assert its["by"] == "queries" and its["aligned"] and its["sure"]

@@ -16,6 +16,7 @@ from benchmark.upgrade.read.inputs import (
     Inputs,
     joined_queries,
     open_rows,
+    own_items,
     partners,
     request_texts,
     require_dims,
@@ -38,7 +39,7 @@ class Apart:
         inputs: Its one sample has the other texts: pairs, or vectors of the gallery and of other
             texts in no order, all of them fitted.
         paired: True for pairs.
-        known: The relevant items with their stored vectors.
+        known: The relevant items, and those that are queries, with their stored vectors.
         others: Stored vectors of some random items, ``[k, d_old]``.
     """
 
@@ -69,7 +70,10 @@ def read_apart(request: UpgradeRequest, cluster: Cluster | None = None) -> Apart
     query_ids = np.arange(queries.rows) if queries.ids is None else queries.ids
     vectors, old_vectors = joined_queries(queries, old_queries, distance)
     qrels, criterion = request_qrels(request, query_ids, gallery_ids)
+    own, own_told = own_items(request, query_ids, old)
     rng, relevant = np.random.default_rng([request.seed, 8]), np.unique(qrels.rows)
+    if own is not None:
+        relevant = np.union1d(relevant, own[own >= 0])
     most = MOST_HELD if pairs_old is not None else MOST_UNPAIRED
     some = np.sort(rng.permutation(old.rows)[:most])
     rows = np.union1d(relevant, some)
@@ -84,9 +88,10 @@ def read_apart(request: UpgradeRequest, cluster: Cluster | None = None) -> Apart
             for line in each.told]  # fmt: skip
     if criterion == "qrels":
         told += [str(qrels), *qrels.doubts(queries, old)]
+    told += own_told
     inputs = Inputs(
         request, gallery, [sample], vectors, old_vectors, qrels, criterion, query_ids, old.ids,
-        request_texts(request), told=tuple(told),
+        request_texts(request), own=own, told=tuple(told),
     )  # fmt: skip
     block = GalleryBlock(relevant, known, none, np.empty((0, other.dim), np.float32))
     return Apart(inputs, pairs_old is not None, block, others[:MOST_HELD])

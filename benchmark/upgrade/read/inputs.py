@@ -150,9 +150,8 @@ def read_inputs(
         )
     if criterion == "qrels":
         told += [str(qrels), *qrels.doubts(queries, old)]
-    own = rows_of(list(map(str, query_ids)), gallery_ids) if request.queries_are_items else None
-    if own is not None:
-        told += _own_told(own, query_ids, old)
+    own, found = own_items(request, query_ids, old)
+    told += found
     return Inputs(
         request, gallery, samples, vectors, old_vectors, qrels, criterion, query_ids, old.ids,
         request_texts(request),
@@ -162,18 +161,24 @@ def read_inputs(
     )  # fmt: skip
 
 
-def _own_told(own: Ints, query_ids: Ids, gallery: Rows) -> list[str]:
-    """A line on queries that are no items, where all are said to be; nothing where all are."""
+def own_items(
+    request: UpgradeRequest, query_ids: Ids, gallery: Rows
+) -> tuple[Ints | None, list[str]]:
+    """The row of each query's own item, if queries are items, and a line on those without one."""
+    if not request.queries_are_items:
+        return None, []
+    ids = np.arange(gallery.rows) if gallery.ids is None else gallery.ids
+    own = rows_of(list(map(str, query_ids)), ids)
     alone = np.flatnonzero(own < 0)
     if not len(alone):
-        return []
+        return own, []
     first = f"the first is {str(query_ids[alone[0]])!r:.60}"
-    if len(alone) == len(own):
-        return [
-            f"Warning: queries are items, but no query has the id of an item of {gallery.name}, "
-            f"so none is left out of its own results: {first}"
-        ]
-    return [f"{len(alone):,} of {len(own):,} queries are no items by their ids: {first}"]
+    if len(alone) < len(own):
+        return own, [f"{len(alone):,} of {len(own):,} queries are no items by their ids: {first}"]
+    return own, [
+        f"Warning: queries are items, but no query has the id of an item of {gallery.name}, so "
+        f"none is left out of its own results: {first}"
+    ]
 
 
 def common_rows(requests: Sequence[UpgradeRequest]) -> Ints:
