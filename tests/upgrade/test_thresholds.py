@@ -63,6 +63,19 @@ def test_false_accepts_are_kept_and_true_ones_follow():
     assert after == pytest.approx(norm.sf(2 * (expected - 2)), abs=0.01)
 
 
+def test_one_pair_that_belongs_together():
+    """Draws without the pair say nothing of it."""
+    rng = np.random.default_rng(0)
+    old, new = rng.standard_normal((2, 3, 40))
+    genuine = np.zeros((3, 40), bool)
+    genuine[1, 7] = True
+    old[1, 7] = new[1, 7] = 9
+    pairs = PairSet(genuine, np.zeros_like(genuine), np.ones(40))
+    found = cutoff("x", "same share", old, new, pairs, 1.0, 0)
+    after = found.true_after
+    assert (found.true_before, after.value, after.low, after.high) == (1, 1, 1, 1)
+
+
 def test_items_that_stand_for_many_count_so():
     """By hand: two items of weight 1 and 3; the old cut-off accepts the light one of each query."""
     old, new = (

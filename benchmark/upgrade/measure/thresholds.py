@@ -127,6 +127,8 @@ def cutoff(
     if not len(own[0]):
         return made
     weights = queries[:, own[0]] * (items / pairs.weight)[:, own[1]]
+    some = weights.any(axis=1)  # of few pairs a draw may have none
+    weights, found = weights[some], found[some]
     true = (weights * (new[own] >= found[:, None])).sum(axis=1) / weights.sum(axis=1)
     before = float((old[own] >= threshold).mean())
     return replace(made, true_before=before, true_after=_estimate(true))
