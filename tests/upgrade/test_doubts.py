@@ -72,6 +72,15 @@ def test_queries_that_are_items(made):
     assert not any("find themselves" in line for line in told)
 
 
+def test_queries_that_maps_of_other_texts_are_fitted_on(made):
+    rest = np.setdiff1d(np.arange(600), made.relevant)
+    pairs = {"pairs_old": made.old[rest], "pairs_new": made.new[rest], "new_gallery": None}
+    assert warnings(made, **pairs) == []
+    pairs |= {"pairs_old": made.old_queries, "pairs_new": made.queries}
+    (one,) = warnings(made, **pairs)
+    assert one.startswith("100 of 100 queries are among the texts that maps are fitted on")
+
+
 def test_queries_that_should_be_items_and_are_none(made):
     """Of a hundred queries none, or one, has the id of an item."""
     for first, odd in ((600, True), (599, False)):

@@ -48,12 +48,20 @@ def _is_constant(vectors: Floats) -> bool:
 
 
 def _own(study: Study) -> Iterator[str]:
-    """Queries that are items of the gallery, which find themselves."""
+    """Queries that are items of the gallery, which find themselves, or that maps have seen."""
     inputs, sample = study.inputs, study.first.sample
-    if inputs.own is not None or _is_constant(inputs.queries):
+    gone = inputs.request.gone
+    if (inputs.own is not None and not gone) or _is_constant(inputs.queries):
         return
     items = {row.tobytes() for row in sample.new}
     n = sum(row.tobytes() in items for row in inputs.queries)
+    if gone:  # the sample is of other texts
+        if n > 1:
+            yield (
+                f"{n} of {len(inputs.queries)} queries are among the texts that maps are fitted "
+                "on: maps look better on them than on others; fit on other texts"
+            )
+        return
     # A sample of a larger gallery has some of its items.
     expected = len(inputs.queries) * len(sample.rows) / inputs.gallery.rows
     if n > 1 and n >= expected / 2:
