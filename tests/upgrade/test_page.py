@@ -80,6 +80,19 @@ def test_the_page_stands_with_little(document):
     assert len(tables(few, every=True)) == 5 and len(tables(few)) == 2
 
 
+def test_no_brackets_where_there_is_no_interval():
+    """One query has a score, and nothing around it."""
+    made = planted(n=300, q=4, dim=8)
+    only = {1: {int(made.relevant[1]): 1.0}}
+    report = benchmark.upgrade(
+        made.old, made.new, made.queries, made.old_queries, qrels=only, maps="procrustes",
+        threshold=(0.5,), compressed=True,
+    )  # fmt: skip
+    words = plain(tables(report.document, every=True)) + render(report.document)
+    assert report.document["strategies"][0]["score"]["low"] is None
+    assert "()" not in words and "points; 2 are worthwhile" in words
+
+
 def test_the_terminal_says_the_same(document):
     shown = plain(tables(document, every=True))
     assert "\x1b" not in shown and "\u202e" not in shown

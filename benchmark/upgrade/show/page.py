@@ -91,11 +91,11 @@ def _rows(document: Document) -> list[dict[str, Any]]:
 
 def _cells(document: Document, s: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Heading -> text and small print of a strategy's row."""
-    cost, around = s["cost"], wording.around(s["score"])
+    cost, ends = s["cost"], wording.bracketed(s["score"]).strip()
     waiting = f"+ {cost['embedded']}" if cost["embedded"] else ""
     return {
         wording.label(document): (
-            wording.score(s["score"]), f"({around})" + " est." * s["estimated"]
+            wording.score(s["score"]), ends + " est." * s["estimated"]
         ),
         tables.whole_head(document): (tables.whole(document, s), ""),
         **({} if s["fixed"] is None else {

@@ -79,14 +79,25 @@ def around(estimate: Mapping[str, float | None]) -> str:
     return " to ".join(ends)
 
 
+def bracketed(estimate: Mapping[str, float | None]) -> str:
+    """The ends of its interval in brackets, after a space; nothing where one is missing.
+
+    Example:
+        >>> bracketed({"low": 0.001, "high": 0.005}), bracketed({"low": None, "high": None})
+        (' (0.1 to 0.5)', '')
+    """
+    ends = around(estimate)
+    return f" ({ends})" if ends else ""
+
+
 def spanned(estimate: Mapping[str, float | None]) -> str:
     """A score with its interval."""
-    return f"{score(estimate)} ({around(estimate)})"
+    return f"{score(estimate)}{bracketed(estimate)}"
 
 
 def gap(estimate: Mapping[str, float | None] | None) -> str:
     """A difference of scores in points with its interval; a dash for none."""
-    return DASH if estimate is None else f"{signed(estimate)} ({around(estimate)})"
+    return DASH if estimate is None else f"{signed(estimate)}{bracketed(estimate)}"
 
 
 def hours(value: float) -> str:
@@ -189,7 +200,7 @@ def reasons(document: Document) -> list[str]:
         parts += [f"{score(old['score'])} with the old model"] if old else []
         lines.append(f"{label(document)}: {', '.join(parts)}.")
         if (gain := chosen["to_keep"]) is not None:
-            lines.append(f"To the old model: {signed(gain)} points ({around(gain)}).")
+            lines.append(f"To the old model: {signed(gain)} points{bracketed(gain)}.")
         return lines
     if name not in (KEEP, REEMBED):
         lines.append(f"It keeps {kept(chosen['kept'], whole=True)} of {verdict['share_of']}.")
@@ -207,8 +218,8 @@ def reasons(document: Document) -> list[str]:
         )
     if (upgrade := new["to_keep"]) is not None:
         lines.append(
-            f"The upgrade: {numbers.number(upgrade['value'], signed=True)} points "
-            f"({around(upgrade)}); {100 * document['worthwhile']:g} are worthwhile."
+            f"The upgrade: {signed(upgrade)} points{bracketed(upgrade)}; "
+            f"{100 * document['worthwhile']:g} are worthwhile."
         )
     if document["models"] is not None:
         lines += models(document)
@@ -246,9 +257,9 @@ def alignment(document: Document) -> list[str]:
     said = "align" if best["aligned"] else "do not align, so no map is taken"
     grounds = []
     if best["found"] is not None:
-        ends = around(best["found"])
+        ends = bracketed(best["found"])
         grounds.append(
-            f"{best['map']} finds {score(best['found'])} % ({ends}) of the {_BY[best['by']]} among "
+            f"{best['map']} finds {score(best['found'])} %{ends} of the {_BY[best['by']]} among "
             f"{best['among']:,} vectors"
         )
     if best["attempts"]:
