@@ -7,6 +7,7 @@ from support.upgrades import planted, write_upgrade
 
 import benchmark
 from benchmark.errors import BenchError
+from benchmark.upgrade.show import sections
 from benchmark.upgrade.show.page import render
 from benchmark.upgrade.show.wording import risks
 
@@ -60,6 +61,22 @@ def test_a_slice_that_loses_is_a_risk_though_the_whole_gains(made, tmp_path):
     whole = sum(each["queries"] * each["new"]["value"] for each in found.values()) / 240
     again = next(s for s in document["strategies"] if s["name"] == "re-embed")
     assert whole == pytest.approx(again["score"]["value"])
+
+
+def test_a_query_that_nobody_judged_is_no_item_of_its_name(made, tmp_path):
+    """Query 7 has no judgements, item 7 is relevant to query 8."""
+    path = tmp_path / "slices.tsv"
+    path.write_text("7\ta\n9\tb\n900\tc\n")
+    qrels = {q: {int(row): 1.0} for q, row in enumerate(made.relevant) if q != 7}
+    qrels[8] = {7: 1.0}
+    found = benchmark.upgrade(
+        made.old, made.new, made.queries, made.old_queries, maps="procrustes", qrels=qrels,
+        slices=path, ids={"old_gallery": np.arange(900), "new_gallery": np.arange(900)},
+    ).document["slices"]  # fmt: skip
+    assert [(each["name"], each["queries"]) for each in found["slices"]] == [("b", 1)]
+    assert (found["unknown"], found["both"]) == (2, 2)
+    told = sections.slices({"slices": found, "inputs": {"judge": "qrels"}})
+    assert any(line.startswith("Warning: 2 lines name a query and an item") for line in told)
 
 
 def test_the_command_and_damaged_files(made, tmp_path):

@@ -41,18 +41,27 @@ class Slice:
 
 @dataclass(frozen=True)
 class Slices:
-    """All slices, those that gain least first, and rows of the file that name nothing here."""
+    """All slices, those that gain least first.
+
+    Attributes:
+        strategy: The one that ``chosen`` is of.
+        slices: Of at least one judged query each.
+        unknown: Lines of the file that name nothing here.
+        both: Lines that name a query and an item, and are taken for the query; where items have
+            ids, as row numbers say nothing.
+    """
 
     strategy: str
     slices: list[Slice]
     unknown: int
+    both: int
 
 
 def slices(study: Study, strategy: str | None) -> Slices:
     """Scores of a strategy by slice; of re-embedding where none is recommended."""
     name = strategy or REEMBED
     against = KEEP if KEEP in study.outcomes else REEMBED
-    members, unknown = _members(study)
+    members, unknown, both = _members(study)
     groups = None if study.groups is None else np.asarray(study.groups)
     found, tests = [], dict[str, float]()
     for label, rows in members.items():
@@ -69,7 +78,7 @@ def slices(study: Study, strategy: str | None) -> Slices:
         ))  # fmt: skip
     sure = surely(tests, LEVEL)
     lost = [replace(each, loses=each.name in sure) for each in found]
-    return Slices(name, sorted(lost, key=lambda each: each.gain.known), unknown)
+    return Slices(name, sorted(lost, key=lambda each: each.gain.known), unknown, both)
 
 
 def _of(scored: Scored, rows: Ints) -> Scored:
@@ -77,27 +86,33 @@ def _of(scored: Scored, rows: Ints) -> Scored:
     return Scored(scored.values[rows], scored.noise)
 
 
-def _members(study: Study) -> tuple[dict[str, Ints], int]:
-    """Name -> places of the judged queries in a slice: by their own id, or a relevant item's."""
+def _members(study: Study) -> tuple[dict[str, Ints], int, int]:
+    """Name -> places of the judged queries in a slice: by their own id, or a relevant item's.
+
+    With the numbers of lines that name nothing, and that name a query and an item.
+    """
     inputs, relevant = study.inputs, study.relevant
-    place = {str(inputs.query_ids[q]): k for k, q in enumerate(study.queries)}
+    at = {int(q): k for k, q in enumerate(study.queries)}
+    place = {str(each): at.get(q) for q, each in enumerate(inputs.query_ids)}
     items = range(inputs.gallery.rows) if inputs.gallery_ids is None else inputs.gallery_ids
     wanted = {name for name, _ in inputs.slices}
     known = {str(each): row for row, each in enumerate(items) if str(each) in wanted}
     by_query: dict[int, set[int]] = {}
-    at = {int(q): k for k, q in enumerate(study.queries)}
     counted = relevant.counted
     for q, row in zip(relevant.query[counted], relevant.row[counted], strict=True):
         by_query.setdefault(int(row), set()).add(at[int(q)])
     out: dict[str, set[int]] = {}
-    unknown = 0
+    unknown = both = 0
     for each, label in inputs.slices:
-        if each in place:
-            out.setdefault(label, set()).add(place[each])
-        elif each in known:
+        both += inputs.gallery_ids is not None and each in place and each in known
+        if (own := place.get(each)) is not None:
+            out.setdefault(label, set()).add(own)
+        elif each in known and each not in place:
             out.setdefault(label, set()).update(by_query.get(known[each], ()))
         else:
             unknown += 1
-    return {
-        label: np.array(sorted(rows), np.int64) for label, rows in sorted(out.items()) if rows
-    }, unknown
+    return (
+        {label: np.array(sorted(rows), np.int64) for label, rows in sorted(out.items()) if rows},
+        unknown,
+        both,
+    )

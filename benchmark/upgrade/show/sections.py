@@ -132,6 +132,11 @@ def slices(document: Document) -> list[str]:
     ]
     if document["inputs"]["judge"] == "agreement":
         lines.append("A gain is one of agreement with the new model, which is not accuracy.")
+    if found["both"]:
+        lines.append(
+            f"Warning: {found['both']:,} lines name a query and an item, too: they are taken for "
+            "the query; ids of either side alone would say which."
+        )
     if found["unknown"]:
         lines.append(f"{found['unknown']:,} lines are of no judged query or its items.")
     return lines
