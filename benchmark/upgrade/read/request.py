@@ -292,6 +292,8 @@ class UpgradeRequest:
                 continue
             if not math.isfinite(number) or number < 0 or (name != "price" and not number):
                 raise BenchError(f"{name}: expected a finite number above 0, got {number:g}")
+        if self.threshold and self.old_queries is None:
+            raise BenchError("threshold: expected old_queries, too: the cut-off is the old model's")
         for number in self.threshold or ():
             if not math.isfinite(number):
                 raise BenchError(f"threshold: expected a finite number, got {number:g}")
