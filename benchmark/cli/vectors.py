@@ -22,11 +22,12 @@ def convert(
     conversion: Annotated[Path, Argument(help="Folder of a saved conversion.")],
     source: Annotated[str, Argument(
         metavar="INPUT", help="Stored vectors: `.npy`, `.npz`, `.parquet`, `.arrow` or a folder of "
-        "them, `.hdf5`, `.fvecs`, `.bvecs`, `.safetensors`; `FILE:NAME` is one array of several.",
+        "them, `.hdf5`, `.fvecs`, `.bvecs`, `.safetensors`, `.jsonl`, `.csv`, files of databases; "
+        "`FILE:NAME` is one array of several.",
     )],
     target: Annotated[Path, Argument(
-        metavar="OUTPUT", help="File of the converted ones, of any of these endings but "
-        "`.bvecs`.",
+        metavar="OUTPUT", help="File of the converted ones: `.npy`, `.npz`, `.parquet`, "
+        "`.hdf5`, `.fvecs` or `.safetensors`.",
     )],
     side: Annotated[str | None, Option(
         help="Side-information, for a conversion that was fitted with it; joined by ids."

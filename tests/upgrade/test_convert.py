@@ -1,5 +1,6 @@
 """``bench convert``: a saved conversion from disk to disk, in every format."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -35,6 +36,13 @@ def test_every_format_into_every_other(ending, target, saved, gallery, vectors, 
     source = open_vectors(out)
     np.testing.assert_array_equal(source.read(), Conversion.load(saved).convert(vectors))
     assert source.ids.tolist() == [f"item-{i}" for i in range(1300)]
+
+
+def test_the_help_names_what_is_written():
+    code, out, _ = call("convert", "--help")
+    target = " ".join(out.replace("│", " ").split()).partition("File of the converted ones")[2]
+    written = re.findall(r"\.\w+", target.partition("[required]")[0])
+    assert code == 0 and set(written) == set(WRITTEN) - {".h5", ".pq"}  # other names of two of them
 
 
 def test_half_precision(saved, gallery, vectors, tmp_path):
