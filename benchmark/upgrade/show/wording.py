@@ -216,6 +216,10 @@ def reasons(document: Document) -> list[str]:
             "itself whatever the new model is: it is not accuracy. Judgements (--qrels) or labels "
             "would tell which model is better."
         )
+    elif old is None and document["constraints"]["old_model"]:
+        lines.append(
+            "Not known without queries by the old model (--old-queries): is the new one better?"
+        )
     if (upgrade := new["to_keep"]) is not None:
         lines.append(
             f"The upgrade: {signed(upgrade)} points{bracketed(upgrade)}; "
