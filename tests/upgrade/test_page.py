@@ -93,6 +93,22 @@ def test_no_brackets_where_there_is_no_interval():
     assert "()" not in words and "points; 2 are worthwhile" in words
 
 
+def test_every_cell_of_a_narrow_page_has_its_head(tmp_path):
+    """Where rows are cards and heads are not shown, a number alone says nothing."""
+    made = planted(n=300, q=40, dim=8)
+    (tmp_path / "slices.tsv").write_text("1\ta\n2\tb\n")
+    found = benchmark.upgrade(
+        **made.arguments(made.sample(250)), transition=True, compressed=True,
+        threshold=(0.3,), slices=tmp_path / "slices.tsv",
+    ).document  # fmt: skip
+    tree = html5lib.parse(render(found), namespaceHTMLElements=False)
+    cards = [each for each in tree.iter("table") if "cards" in (each.get("class") or "")]
+    assert len(cards) == 5
+    heads = {cell.get("data-head") for table in cards for cell in table.iter("td")
+             if "wide" not in (cell.get("class") or "")}  # fmt: skip
+    assert None not in heads and {"depth", "as", "keeps the"} <= heads
+
+
 def test_the_terminal_says_the_same(document):
     shown = plain(tables(document, every=True))
     assert "\x1b" not in shown and "\u202e" not in shown
