@@ -94,7 +94,7 @@ def test_no_brackets_where_there_is_no_interval():
 
 
 def test_every_cell_of_a_narrow_page_has_its_head(tmp_path):
-    """Where rows are cards and heads are not shown, a number alone says nothing."""
+    """Rows are cards there, and heads are not shown: a number alone says nothing."""
     made = planted(n=300, q=40, dim=8)
     (tmp_path / "slices.tsv").write_text("1\ta\n2\tb\n")
     found = benchmark.upgrade(
