@@ -60,6 +60,15 @@ def test_the_same_machine_gives_the_same_bit_for_bit(path, repetition):
     assert badge.date in badge.words and badge.machine["cpu"] in badge.words
 
 
+def test_what_a_track_says_since_for_other_protocols_changes_no_bit(repetition):
+    parameters = repetition.record.parameters
+    track = parameters.track.model_copy(update={"groups": {"scarce": ("a",)}})
+    other = parameters.model_copy(update={"track": track})
+    older = repetition.record.model_copy(update={"parameters": other})
+    assert older.result() != repetition.again.result()
+    assert replace(repetition, record=older).verification().bit_for_bit
+
+
 def test_a_record_altered_by_a_tenth_of_a_point_fails(repetition):
     again = replace(repetition, record=altered(repetition.record, 0.1))
     with pytest.raises(BenchError, match=r"0\.1 points apart, at most 0\.05 .*new/old map"):
