@@ -36,7 +36,6 @@ class PlanProgress:
         self, results: Iterable[Result], missing: Iterable[Stage], on_result: OnResult
     ) -> None:
         names = {stage.name for stage in missing}
-        self._refused: dict[str, str] = {}
         self._failed: list[str] = []
         self._on_result = on_result
         self._open = []
@@ -47,11 +46,8 @@ class PlanProgress:
         self._hand_over()
 
     def left_out(self, stage: Stage) -> bool:
-        """Tell if a stage is not to run: it needs a refused one, or nothing needs it any more."""
-        reasons = [self._refused[s.name] for s in stage.inputs.values() if s.name in self._refused]
-        if reasons:
-            self._leave_out(stage.name, reasons[0])
-        return bool(reasons) or not any(stage.name in e.bounds | e.own for e in self._open)
+        """Tell if a stage is not to run: no result that is still waited for needs it."""
+        return not any(stage.name in each.bounds | each.own for each in self._open)
 
     def done(self, stage: Stage) -> None:
         """A stage has ended well."""
@@ -62,12 +58,15 @@ class PlanProgress:
 
     def refused(self, stage: Stage, reason: str) -> None:
         """A stage was refused; one that failed with a stage before it changes nothing."""
-        if any(s.name in self._refused for s in stage.inputs.values()):
-            self._leave_out(stage.name, "")
+        if self.left_out(stage):
             return
         if any(stage.name in each.bounds for each in self._open):
             self._failed.append(f"{stage.title}: {reason}")
-        self._leave_out(stage.name, reason)
+        self._open = [each for each in self._open if stage.name not in each.bounds]
+        for each in self._open:
+            if stage.name in each.own:
+                each.own.clear()
+                each.result = replace(each.result, evaluation=None, updates=(), reason=reason)
         self._hand_over()
 
     def check(self) -> None:
@@ -75,14 +74,6 @@ class PlanProgress:
         if self._failed:
             more = len(self._failed) - 1
             raise RefusedError(self._failed[0] + (f"; and {more} more like it" if more else ""))
-
-    def _leave_out(self, name: str, reason: str) -> None:
-        self._refused[name] = reason
-        self._open = [each for each in self._open if name not in each.bounds]
-        for each in self._open:
-            if name in each.own:
-                each.own.clear()
-                each.result = replace(each.result, evaluation=None, updates=(), reason=reason)
 
     def _hand_over(self) -> None:
         whole = [each for each in self._open if not each.bounds and not each.own]

@@ -48,7 +48,7 @@
   if (document.documentElement.scrollWidth > innerWidth + 1) faults.push(`wide: ${document.documentElement.scrollWidth}`);
   const ranking = [...document.querySelectorAll("table.ranking")].filter(shown);
   if (innerWidth >= 1024 && ranking.some((t) => t.classList.contains("as-cards"))) faults.push("a board is no table");
-  // On a phone each of the sixty methods of a board is a card.
+  // On a phone each method of a board is a card.
   const high = document.documentElement.scrollHeight;
   if (high > 14000) faults.push(`high: ${high}`);
   return [...new Set(faults)];
