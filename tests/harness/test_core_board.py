@@ -141,6 +141,13 @@ def test_a_board_is_asked_for_by_its_track_and_protocol() -> None:
         board.only(["backfill"], ["omniglot"])
 
 
+def test_a_board_may_have_seeds_of_its_own(board_file) -> None:
+    board = read_core_board(board_file(boards=[on_toy(seeds=[3]), on_toy("few", "open-data")]))
+    assert [(unit.protocol, unit.seed) for unit in board.units] == [
+        ("open-class", 3), ("open-data", 0), ("open-data", 1)
+    ]  # fmt: skip
+
+
 def test_the_board_of_frozen_networks_has_ten_old_models_and_the_control() -> None:
     units = read_core_board(Path(__file__).parents[2] / "results" / "core-frozen.yaml").units
     assert {unit.seed for unit in units} == set(range(10))

@@ -2,6 +2,7 @@
 
 from support.records import make_record
 
+from benchmark.records.record import Run
 from benchmark.records.stage_titles import old_model
 from benchmark.report.comparable import comparable, of_another_old_model
 
@@ -32,6 +33,17 @@ def test_changes_may_train_another_old_model() -> None:
     assert len(comparable([make_record("independent", 0.1, lower=0.4), changed])) == 2
     other = make_record("l2", 0.5, lower=0.7, changed={"recipe.length": 2})
     assert names(of_another_old_model([changed, changed, other])) == ["l2"]
+
+
+def test_seeds_of_other_networks_are_not_compared() -> None:
+    """A track's networks changed, and its version did not: the last record says which count."""
+    first, second = (make_record("independent", 0.1, seed=seed) for seed in (0, 1))
+    spec = next(iter(first.models.values()))
+    wide = {"old": spec.model_copy(update={"dim": 2 * spec.dim})}
+    earlier = first.model_copy(update={"models": wide, "run": Run(finished="2026-11-01")})
+    later = second.model_copy(update={"run": Run(finished="2026-11-02")})
+    assert comparable([later, earlier]) == [later]
+    assert of_another_old_model([earlier, later]) == [earlier]
 
 
 def test_old_models_are_compared_by_hash_and_not_by_scores() -> None:
