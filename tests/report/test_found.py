@@ -17,6 +17,13 @@ def test_three_seeds_say_what_each_method_keeps():
     )
 
 
+def test_what_cannot_be_told_from_the_old_model_is_said_so():
+    made = [make_record("bct", v, seed=s) for s, v in enumerate((0.3, 0.5, 0.6))]
+    assert next(found(made)).startswith(
+        "By CMC@1, bct cannot be told from the old model (-8 % ± 95 of the upgrade)."
+    )
+
+
 def test_a_single_seed_has_no_interval_and_settings_have_names():
     made = [
         make_record("fct", 0.7, protocol=f"loss-change:{s}") for s in ("relu", "softmax-softmax")
