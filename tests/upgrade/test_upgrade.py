@@ -19,8 +19,9 @@ from benchmark.upgrade.decide.gate import Condition
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.formats.rows import ArrayRows
 from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints, UpgradeRequest, missing
+from benchmark.upgrade.show.page import render
 from benchmark.upgrade.show.tables import tables
-from benchmark.upgrade.show.wording import reasons
+from benchmark.upgrade.show.wording import headline, reasons
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +135,14 @@ def test_without_old_queries_shares_are_of_the_new_score(made):
     ratio = found["linear"]["score"]["value"] / found[REEMBED]["score"]["value"]
     assert found["linear"]["kept"]["value"] == pytest.approx(ratio, abs=0.01)
     assert report.document["verdict"]["meanwhile"] == KEEP  # it runs, though nothing scores it
-    unknown = "Not known without queries by the old model (--old-queries): is the new one better?"
+    unknown = "Queries by the old model (--old-queries) would tell which model is better."
     assert unknown in reasons(report.document)
+    assert not report.document["verdict"]["decided"]
+    title = "Not known without queries by the old model: is the new model better? If it is: "
+    assert headline(report.document).startswith(title)
+    assert title in str(report).replace("\n", " ") and title in render(report.document)
     gone = benchmark.upgrade(**given, old_model=False).document
+    assert gone["verdict"]["decided"] and "Not known" not in headline(gone)
     assert gone["verdict"]["meanwhile"] in found
     assert gone["verdict"]["meanwhile"].endswith(":query")
     assert unknown not in reasons(gone)  # there is nothing to be better than

@@ -7,7 +7,8 @@ The rule, in this order, among strategies that the user can follow:
    it still runs. That is the safe way, but not decided, where the 95 % interval of the difference
    holds 0, and a worthwhile upgrade, too. Nor is anything else decided where the interval holds 0:
    it is likely the better way. Without judgements which model is better is not known: nothing is
-   decided, and steps 2 to 4 go by agreement with re-embedding.
+   decided, and steps 2 to 4 go by agreement with re-embedding. Nor is it known without queries by
+   the old model, while that still runs: nothing is decided.
 2. What must be kept is the wanted share (90 %) of the upgrade, the way from the old model's score
    to that of re-embedding; of the latter score itself, where it is not likely better or where
    there are no queries by the old model. Short of embedding every item, strategies come in three
@@ -65,7 +66,8 @@ class Decision:
             without any other that does; None if nothing is left.
         changes: Things that would change the answer, and the strategy then.
         decided: False where the queries cannot tell: the old model is kept for that, or
-            re-embedding is likely better and no more; and where nothing is judged.
+            re-embedding is likely better and no more; where nothing is judged; and where the old
+            model runs, but nobody has its queries.
     """
 
     name: str | None
@@ -230,10 +232,9 @@ def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED)
             words = f"if {100 * share:g} % of {evidence.what} were wanted"
             changes.append((words, _choose(evidence, constraints, share)[0]))
     kept = tuple((words, to) for words, to in changes if to is not None and to != name)
-    old = evidence.outcomes.get(KEEP)
-    open_ = old is not None and not missing(old.strategy.needs, constraints)
     sure = evidence.decided or evidence.worthwhile if name == KEEP else evidence.better
-    decided = evidence.judged and (not open_ or sure is not False)
+    told = KEEP in evidence.outcomes and sure is not False
+    decided = evidence.judged and (told or not constraints.old_model)
     return Decision(name, reason, runner_up, kept, decided)
 
 

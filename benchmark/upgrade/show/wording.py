@@ -178,9 +178,11 @@ def headline(document: Document) -> str:
     if verdict["decided"]:
         return title
     lower = title if document["models"] is not None else f"{title[0].lower()}{title[1:]}"
-    if document["inputs"]["judge"] == "agreement":
+    judged = document["inputs"]["judge"] != "agreement"
+    if not judged or not of(document, KEEP):
+        lacks = "queries by the old model" if judged else "judgements"
         then = "For now" if name == KEEP else "If it is"
-        return f"Not known without judgements: is the new model better? {then}: {lower}"
+        return f"Not known without {lacks}: is the new model better? {then}: {lower}"
     return f"Not decided: {lower} for now" if name == KEEP else f"Likely, but not decided: {lower}"
 
 
@@ -217,9 +219,7 @@ def reasons(document: Document) -> list[str]:
             "would tell which model is better."
         )
     elif old is None and document["constraints"]["old_model"]:
-        lines.append(
-            "Not known without queries by the old model (--old-queries): is the new one better?"
-        )
+        lines.append("Queries by the old model (--old-queries) would tell which model is better.")
     if (upgrade := new["to_keep"]) is not None:
         lines.append(
             f"The upgrade: {signed(upgrade)} points{bracketed(upgrade)}; "
