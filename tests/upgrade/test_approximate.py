@@ -12,6 +12,7 @@ from benchmark import BenchError
 from benchmark.upgrade.measure import behind_index as approximate
 from benchmark.upgrade.measure.behind_index import ANEW, AS_IT_IS, KEPT, behind_index
 from benchmark.upgrade.search.index import Settings
+from benchmark.upgrade.show import sections
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,16 @@ def test_by_agreement_the_index_holds_the_held_out_items(made):
     from benchmark.upgrade.show.page import render
 
     assert "Behind an approximate index (HNSW)" in render(report.document)
+
+
+@pytest.mark.parametrize(("n", "twice"), [(50, True), (1200, False)])
+def test_scores_of_the_first_of_two_fits_say_so(made, n, twice):
+    """Each map has seen one half of the relevant items, if most of the sample is relevant."""
+    document = benchmark.upgrade(**made.arguments(made.sample(n)), approximate="hnsw").document
+    pairs = document["index"]["judged_pairs"]
+    assert document["inputs"]["judged_pairs"] == 60 and (pairs < 60) == twice
+    said = f"these are of the first fit, by the {pairs} of 60 relevant pairs"
+    assert any(said in line for line in sections.index(document)) == twice
 
 
 def test_queries_that_are_items_do_not_find_themselves(made):

@@ -62,6 +62,7 @@ class BehindIndex:
     Attributes:
         settings: Of the index.
         items: Of the gallery that was indexed.
+        judged_pairs: Relevant pairs that count: those that maps of the first fold have not seen.
         rows: One for each strategy, two for each map of stored vectors.
         build_anew: Map -> part of the found share that building anew would give back, and whether
             that may be more than a hundredth.
@@ -70,6 +71,7 @@ class BehindIndex:
 
     settings: Settings
     items: int
+    judged_pairs: int
     rows: list[Behind]
     build_anew: dict[str, tuple[Estimate, bool]]
     left_out: list[str]
@@ -78,6 +80,7 @@ class BehindIndex:
         """For JSON."""
         return {
             "settings": asdict(self.settings), "items": self.items,
+            "judged_pairs": self.judged_pairs,
             "rows": [asdict(each) for each in self.rows],
             "build_anew": {
                 name: {"needed": needed, **gained.document()}
@@ -113,7 +116,8 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
             shares = run.shares[each.name, ANEW], run.shares[each.name, KEPT]
             gained[each.name] = difference(*map(measured, shares)), needs_building(*shares)
     left_out = [s.name for s in plan.strategies if s not in used]
-    return BehindIndex(settings, len(block.rows), rows, gained, left_out)
+    pairs = int(study.first.relevant.counted.sum())
+    return BehindIndex(settings, len(block.rows), pairs, rows, gained, left_out)
 
 
 def _indexed(study: Study) -> tuple[GalleryBlock, bool]:

@@ -90,6 +90,12 @@ def index(document: Document) -> list[str]:
         return []
     kind, rows = found["settings"]["kind"].upper(), found["rows"]
     lines = [f"A gallery of {found['items']:,} items behind an {kind} index, beside exact results."]
+    pairs, every = found["judged_pairs"], document["inputs"]["judged_pairs"]
+    if pairs < every:
+        lines.append(
+            f"Maps were fitted twice; these are of the first fit, by the {pairs:,} of {every:,} "
+            "relevant pairs that it has not seen."
+        )
     anew = [name for name, each in found["build_anew"].items() if each["needed"]]
     kept = [name for name, each in found["build_anew"].items() if not each["needed"]]
     if anew:
