@@ -89,9 +89,17 @@ def test_the_command_and_damaged_files(made, tmp_path):
         ("", "expected 1 to 1000 slices, got 0"), ("a\n", "line 1: expected 2 columns (id, slice)"),
         ("a\tb\tc\n", "expected 2 columns"), ("a\t\n", "slice: expected 1 to 1024 letters"),
         ("\n".join(f"{k}\ts{k}" for k in range(1001)), "expected 1 to 1000 slices, got 1001"),
+        ("nobody\ta\n-1\tb\n", "expected ids of queries or items, got none, the first is 'nobody'"),
     ]:  # fmt: skip
         path.write_text(content)
         code, out, err = call(*words, "--slices", path)
         assert (code, out) == (2, "") and said in err and err.count("\n") == 1
     with pytest.raises(BenchError, match=r"no\.tsv"):
         benchmark.upgrade(*map(str, words[2:9:2]), slices=tmp_path / "no.tsv")
+
+
+def test_slices_of_no_judged_query_say_so(made, tmp_path):
+    path = tmp_path / "slices.tsv"
+    path.write_text(f"{np.setdiff1d(np.arange(240, 900), made.relevant)[0]}\ta\n")
+    code, out, _ = call(*write_upgrade(tmp_path, made), "--slices", path)
+    assert code == 0 and "No slice has a judged query." in out

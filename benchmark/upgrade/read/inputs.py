@@ -128,6 +128,9 @@ def read_inputs(
     query_ids = np.arange(queries.rows) if queries.ids is None else queries.ids
     vectors, old_vectors = joined_queries(queries, old_queries, distance)
     qrels, criterion = request_qrels(request, query_ids, gallery_ids)
+    slices = () if request.slices is None else read_slices(
+        Path(request.slices), query_ids, gallery_ids
+    )  # fmt: skip
     samples, has_partners = _surveyed(gallery, qrels, criterion, request.seed)
     told = [line for each in (old, new, queries, *more) for line in each.told]
     if old.metric and old.metric != distance:
@@ -157,7 +160,7 @@ def read_inputs(
         request_texts(request),
         None if request.reads is None else read_counts(Path(request.reads), gallery_ids),
         own,
-        () if request.slices is None else read_slices(Path(request.slices)), tuple(told),
+        slices, tuple(told),
     )  # fmt: skip
 
 

@@ -140,11 +140,11 @@ def read_json_texts(path: Path, most: int = _MOST_BYTES, *, titled: bool = False
     return out
 
 
-def read_slices(path: Path) -> list[tuple[str, str]]:
+def read_slices(path: Path, *ids: Ids) -> list[tuple[str, str]]:
     """Read an id of a query or item, and the name of a slice it is in, from each line.
 
     Raises:
-        BenchError: If a line is damaged, there is none, or there are too many slices.
+        BenchError: If a line is damaged, none has an id of ``ids``, or there are too many slices.
     """
     with located(str(path)):
         out = [
@@ -155,6 +155,11 @@ def read_slices(path: Path) -> list[tuple[str, str]]:
         if not 1 <= len({name for _, name in out}) <= _MOST_SLICES:
             raise BenchError(
                 f"expected 1 to {_MOST_SLICES} slices, got {len({name for _, name in out})}"
+            )
+        names = [key for key, _ in out]
+        if not any((rows_of(names, each) >= 0).any() for each in ids):
+            raise BenchError(
+                f"expected ids of queries or items, got none, the first is {shown(names[0])}"
             )
     return [(key, name) for key, name in out]
 

@@ -143,6 +143,8 @@ def slices(document: Document) -> list[str]:
             f"Warning: {found['both']:,} lines name a query and an item, too: they are taken for "
             "the query; ids of either side alone would say which."
         )
+    if not found["slices"]:
+        lines.append("No slice has a judged query.")
     if found["unknown"]:
         lines.append(f"{found['unknown']:,} lines are of no judged query or its items.")
     return lines
