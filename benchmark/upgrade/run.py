@@ -15,7 +15,7 @@ from benchmark.upgrade.measure.backfill_progress import (
     mixed_index,
 )
 from benchmark.upgrade.measure.behind_index import behind_index
-from benchmark.upgrade.measure.bridge import Alignment, bridge, refused_strategies
+from benchmark.upgrade.measure.bridge import UNPAIRED, Alignment, bridge, refused_strategies
 from benchmark.upgrade.measure.cascade_depth import cascade_depths
 from benchmark.upgrade.measure.compressed import compressed
 from benchmark.upgrade.measure.pairs_curve import PairsCurve, pairs_curve
@@ -28,6 +28,7 @@ from benchmark.upgrade.read.health import Remark, look_at
 from benchmark.upgrade.read.inputs import Inputs, common_rows, query_places, read_inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Tell, UpgradeRequest
 from benchmark.upgrade.search.index import Settings
+from benchmark.upgrade.search.strategies import NAMES
 from benchmark.upgrade.show.report import UpgradeReport, make_document
 
 _WARNING = "Warning: "
@@ -84,6 +85,12 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
         sure = taken.decision.name == KEEP and taken.decision.decided
         taken = replace(taken, decision=replace(taken.decision, decided=sure))
     return _reported(_warned_of_all(compared.taken, taken, judged), tell, settings, compared)
+
+
+def strategy_names(request: UpgradeRequest) -> list[str]:
+    """Names of all strategies that a report may have, before vectors are read."""
+    unpaired = request.gone and request.pairs_old is None
+    return [*NAMES, *([UNPAIRED] if unpaired else chosen_maps(request.maps))]
 
 
 @dataclass(frozen=True)

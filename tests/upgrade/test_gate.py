@@ -1,17 +1,22 @@
 """``--fail-if``: a gate that ends with exit code 3."""
 
+import numpy as np
 import pytest
 from support.command import call
 from support.upgrades import planted, write_upgrade
 
+import benchmark
 from benchmark.errors import BenchError
 from benchmark.upgrade.decide.gate import Condition
+from benchmark.upgrade.read.request import UpgradeRequest
+from benchmark.upgrade.run import strategy_names
 
 KEPT = {"value": 0.85, "low": 0.8, "high": 0.9, "sampling": None}
 LINEAR = {"name": "linear", "kept": KEPT, "score": KEPT, "to_keep": None,
           "cost": {"hours": 2.0, "money": 4.0}}  # fmt: skip
 AGAIN = LINEAR | {"name": "re-embed", "kept": None, "to_keep": KEPT | {"value": 0.03}}
-DOCUMENT = {"strategies": [LINEAR, AGAIN], "verdict": {"strategy": "linear"}}
+DOCUMENT = {"strategies": [LINEAR, AGAIN], "verdict": {"strategy": "linear"},
+            "left_out": {"linear": "two machines", "truncate": "of one size"}}  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "holds"), [
@@ -36,7 +41,10 @@ def test_what_is_no_condition():
         assert said in str(caught.value)
     with pytest.raises(BenchError, match="unknown strategy 'linaer'"):
         Condition.parse("linaer.share<1").holds(DOCUMENT)
-    nothing = {"strategies": [AGAIN], "verdict": {"strategy": None}}
+    with pytest.raises(BenchError, match="truncate was left out: of one size"):
+        Condition.parse("truncate.share<1").holds(DOCUMENT)
+    assert Condition.parse("upgrade<0.1").holds(DOCUMENT | {"strategies": [LINEAR]})
+    nothing = {"strategies": [AGAIN], "verdict": {"strategy": None}, "left_out": {}}
     assert Condition.parse("share<0.1").holds(nothing)
 
 
@@ -48,3 +56,22 @@ def test_the_command_ends_with_three(tmp_path):
     assert (code, err) == (0, "")
     code, out, err = call(*words, "--fail-if", "scores<1")
     assert code == 2 and out == "" and "did you mean 'score'" in err
+
+
+def test_an_unknown_strategy_is_refused_before_vectors_are_read(tmp_path, monkeypatch):
+    words = write_upgrade(tmp_path, planted(n=400, q=30, dim=8))
+    with monkeypatch.context() as patch:
+        patch.setattr("benchmark.upgrade.run.report_on", None)
+        code, out, err = call(*words, "--fail-if", "procustes.score<1")
+    said = "bench: fail_if: unknown strategy 'procustes'; did you mean 'procrustes'?\n"
+    assert (code, out, err) == (2, "", said)
+
+
+def test_names_are_known_before_a_report_has_them():
+    short = planted(n=400, q=30, dim=8)
+    long = {"new_gallery": np.tile(short.new, 2), "queries": np.tile(short.queries, 2)}
+    for change in ({}, long):
+        given = short.arguments(np.arange(400)) | change
+        found = benchmark.upgrade(**given).document
+        names = {each["name"] for each in found["strategies"]} | found["left_out"].keys()
+        assert names <= {*strategy_names(UpgradeRequest(**given))}

@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,12 +64,21 @@ class Condition:
         name = self.strategy or document["verdict"]["strategy"]
         if self.figure == "upgrade":
             name = "re-embed"
-        if name is None:
-            return True
+        if self.strategy in document["left_out"].keys() - by_name.keys():
+            why = document["left_out"][self.strategy]
+            raise BenchError(f"fail_if: {self.strategy} was left out: {why}")
+        require_known([self], by_name)
         if name not in by_name:
-            raise BenchError(f"fail_if: {unknown('strategy', name, by_name)}")
+            return True
         value = _value(by_name[name], self.figure)
         return value is None or _COMPARE[self.sign](value, self.number)
+
+
+def require_known(conditions: Iterable[Condition], names: Collection[str]) -> None:
+    """Raise a BenchError where the strategy of a condition is not among these."""
+    for each in conditions:
+        if each.strategy and each.strategy not in names:
+            raise BenchError(f"fail_if: {unknown('strategy', each.strategy, names)}")
 
 
 def _value(strategy: Mapping[str, Any], figure: str) -> float | None:

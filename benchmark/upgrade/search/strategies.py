@@ -16,6 +16,11 @@ from benchmark.upgrade.search.lists import ResultList
 
 NEW_LISTS = ("new", "short")
 """Lists that need a new vector of every item."""
+NAMES = (
+    KEEP, "naive", "truncate", "midpoint", "slerp", "rrf", "rrf-converted", "cascade",
+    "cascade-mapped", REEMBED, "re-embed-short",
+)  # fmt: skip
+"""Of all strategies but single maps, which have the names of these."""
 
 
 @dataclass(frozen=True)
