@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from support.upgrades import all_scores, ndcg, planted, studied
 
 import benchmark
+from benchmark import BenchError
 from benchmark.metrics.backfill_curves import moments
 from benchmark.metrics.backfill_orders import random
 from benchmark.upgrade.measure.backfill_progress import POINTS, mixed_index
 from benchmark.upgrade.measure.cascade_depth import DEPTHS, cascade_depths, repeats
 from benchmark.upgrade.read.request import MERGED, PLAIN, REEMBED, SCALED
+from benchmark.upgrade.show.page import render
 from benchmark.upgrade.show.tables import backfilling, cascade
 
 
@@ -118,3 +120,17 @@ def test_by_agreement_and_without_the_old_model(made, change):
     if "qrels" in change:
         assert all(each["points"][-1]["value"] == 1.0 for each in document["backfilling"])
     assert REEMBED in {each["name"] for each in document["strategies"]}
+
+
+def test_what_the_constraints_rule_out_is_told(made):
+    """Without the items nothing is embedded again; an index that stays is not mixed."""
+    given = made.arguments(made.sample(400)) | {"transition": True, "maps": "procrustes"}
+    with pytest.raises(BenchError, match="transition: expected sources, got none"):
+        benchmark.upgrade(**given, sources=False)
+    document = benchmark.upgrade(**given | {"old_queries": None}, index=False).document
+    assert not cascade(document).rows
+    assert [*map(str, cascade(document).notes)] == [
+        "No cascade: there are no queries by the old model, and no map of queries.",
+        "No mixed index, as the index stays as it is.",
+    ]
+    assert cascade(document).notes[0] in render(document)

@@ -236,6 +236,10 @@ class UpgradeRequest:
                 raise BenchError(f"{name}: expected names of arguments, got {min(others):.60}")
         if self.qrels is not None and self.labels is not None:
             raise BenchError("qrels, labels: expected one of them, got both")
+        if self.transition and not self.sources:
+            raise BenchError(
+                "transition: expected sources, got none: without items nothing is embedded again"
+            )
 
     def _check_vectors(self) -> None:
         if self.gone:

@@ -181,7 +181,10 @@ def cascade(document: Document) -> list[str]:
     lines.append(
         "Queries come in the file's order and what is embedded is kept: new items a query over all "
         "of them and over the last quarter, and the share of the gallery embedded at the end."
-    )
+        if lines else "No cascade: there are no queries by the old model, and no map of queries."
+    )  # fmt: skip
+    if not document["constraints"]["index"]:
+        lines.append("No mixed index, as the index stays as it is.")
     return lines
 
 
