@@ -295,7 +295,8 @@ class UpgradeRequest:
             if number is None:
                 continue
             if not math.isfinite(number) or number < 0 or (name != "price" and not number):
-                raise BenchError(f"{name}: expected a finite number above 0, got {number:g}")
+                least = "of 0 or more" if name == "price" else "above 0"
+                raise BenchError(f"{name}: expected a finite number {least}, got {number:g}")
         if self.threshold and self.old_queries is None:
             raise BenchError("threshold: expected old_queries, too: the cut-off is the old model's")
         for number in self.threshold or ():
