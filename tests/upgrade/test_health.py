@@ -74,6 +74,31 @@ def test_texts_by_two_models_are_told_from_texts_of_two_kinds(corpus):
                 assert mixture(mixed(old, new, 0.1, rng, n)).odd, (a, b)
 
 
+@pytest.mark.parametrize("size", [1e30, 1e19, 1e-30])
+@pytest.mark.filterwarnings("error")
+def test_vectors_too_extreme_to_be_compared(size):
+    """Squares of float32 overflow or vanish: they are counted, and the others looked at."""
+    x = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)
+    mixed = x.copy()
+    mixed[1] *= np.float32(size)
+    assert [*found(x * np.float32(size))] == ["rows", "extreme"]
+    told = found(mixed)
+    assert (told["extreme"].value, told["extreme"].odd) == (1, True)
+    assert str(told["extreme"]).startswith("LOOK  1 vector of a length below 1e-12 or above 1e+18")
+    assert told["dot"].value > 0.4 and "lengths" in told
+    (_, last) = compare(ArrayRows("old", x), ArrayRows("new", x * np.float32(size)))
+    assert last.words == "0 of the items can be compared on both sides: too few"
+
+
+def test_one_of_a_kind_is_no_plural():
+    x = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)
+    x[1] = x[0]
+    assert found(x)["doubles"].words == "1 vector comes twice or more, 0.33 %"
+    x[2] = x[0]
+    assert found(x)["doubles"].words.startswith("2 vectors come twice or more")
+    assert found(x[:1])["rows"].words == "1 vector of 16 numbers, float32"
+
+
 def test_nothing_is_told_of_few_or_of_noise():
     rng = np.random.default_rng(0)
     for seed in range(5):  # round clusters on a sphere lack the direction of their own centre
@@ -112,7 +137,7 @@ def test_one_vector_and_none_to_compare_with_are_told():
         broken = np.full_like(new, np.nan)
         broken[:rows] = new[:rows]
         *_, last = compare(ArrayRows("old", old), ArrayRows("new", broken))
-        assert last.odd and last.words.startswith(f"{rows} of the items have finite vectors")
+        assert last.odd and last.words.startswith(f"{rows} of the items can be compared")
     assert "anisotropy" not in found(broken)
 
 
@@ -210,7 +235,7 @@ def test_the_command(tmp_path):
     assert (code, err) == (0, "")
     findings = json.loads((tmp_path / "found.json").read_text())["findings"]
     assert len(out.splitlines()) == len(findings) + 3
-    assert "LOOK  1 vectors with NaN or infinity" in out
+    assert "LOOK  1 vector with NaN or infinity" in out
     assert {"rows", "broken", "lengths", "models", "agreement"} <= {f["what"] for f in findings}
     for wrong, said in [
         (("upgrade", "docter", "x.npy"), "expected 'doctor OLD [NEW]'"),

@@ -31,12 +31,14 @@ def refused(made, said, **changes):
 
 @pytest.mark.parametrize("name", ["old_gallery", "new_gallery", "queries", "old_queries"])
 @pytest.mark.parametrize("length", [1e-14, 1e-30, 1e30])
-def test_lengths_whose_squares_float32_cannot_hold(made, name, length):
+@pytest.mark.parametrize("distance", ["cosine", "l2"])
+def test_lengths_whose_squares_float32_cannot_hold(made, name, length, distance):
     attributes = {"old_gallery": made.old, "new_gallery": made.new}
     vectors = attributes.get(name, getattr(made, name, None)).copy()
     vectors[3] *= length / np.linalg.norm(vectors[3])
-    said = rf"{name}: vector: expected lengths of 1e-12 to 1e\+18 for l2, got 1e[-+]\d+ in row 3"
-    refused(made, said, distance="l2", **{name: vectors})
+    lengths = rf"1e-12 to 1e\+18 for {distance}"
+    said = rf"{name}: vector: expected lengths of {lengths}, got 1e[-+]\d+ in row 3"
+    refused(made, said, distance=distance, **{name: vectors})
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -1.0, 0.0])

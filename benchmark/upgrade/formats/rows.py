@@ -82,7 +82,7 @@ def require_directions(
 ) -> None:
     """Raise a BenchError that names the first row that cannot be compared.
 
-    A cosine needs a direction, products and distances numbers whose squares float32 holds.
+    All need numbers whose squares float32 holds, and a cosine a direction.
 
     Args:
         source: Origin of the vectors.
@@ -91,16 +91,15 @@ def require_directions(
         numbers: Of these rows, ``[k]``; without, they follow each other from ``first`` on.
         first: Row of the first one.
     """
-    if distance == "cosine":
-        good = vectors.any(axis=1)
-    else:
-        squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
-        good = (squares == 0) | ((squares >= SHORTEST**2) & (squares <= LONGEST**2))
+    squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+    good = (squares >= SHORTEST**2) & (squares <= LONGEST**2)
+    if distance != "cosine":
+        good |= squares == 0
     if good.all():
         return
     place = int(np.argmin(good))
     row = source.row(first + place if numbers is None else int(numbers[place]))
-    if distance == "cosine":
+    if squares[place] == 0:
         said = f"expected a direction, as cosine compares, got zeros in {row}"
     else:
         length = float(np.sqrt(squares[place]))

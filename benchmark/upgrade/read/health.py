@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.similarity import unit
-from benchmark.ranking.arrays import Floats, Ints, Values
+from benchmark.ranking.arrays import Floats, Ints, Mask, Values
+from benchmark.ranking.engine import LONGEST, SHORTEST
 from benchmark.upgrade.formats.joining import join
 from benchmark.upgrade.formats.rows import BLOCK, Rows, gather
 from benchmark.upgrade.read.inputs import Inputs
@@ -64,16 +65,18 @@ class VectorTally:
         dim: Numbers of a vector.
         broken: Rows with a number that is NaN or infinite.
         zeros: Rows of zeros alone.
+        extreme: Rows whose squares float32 does not hold.
         largest: Absolute number.
-        shortest: Length of a vector that is neither broken nor zero.
+        shortest: Length of a vector that is none of these.
         longest: Likewise.
-        part: Vectors without those that are broken or zero, ``[k, dim]``.
+        part: Vectors that are none of these, ``[k, dim]``.
     """
 
     dim: int
     rows: int = 0
     broken: int = 0
     zeros: int = 0
+    extreme: int = 0
     largest: float = 0.0
     shortest: float = np.inf
     longest: float = 0.0
@@ -91,6 +94,9 @@ class VectorTally:
         there = vectors.any(axis=1)
         self.zeros += int((~there).sum())
         vectors = vectors[there]
+        good = _comparable(vectors)
+        self.extreme += int((~good).sum())
+        vectors = vectors[good]
         if not len(vectors):
             return
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
@@ -146,20 +152,26 @@ def look_at(inputs: Inputs) -> list[Remark]:
 
 def examine(tally: VectorTally, name: str, stored: str = "float32") -> list[Remark]:
     """Findings about vectors that were looked at; ``stored`` is the type of their numbers."""
-    shown = f"{tally.rows:,} vectors of {tally.dim} numbers, {stored}"
+    shown = f"{_vectors(tally.rows)} of {tally.dim} numbers, {stored}"
     found = [Remark(name, "rows", shown, value=tally.rows)]
     for what, n, words in (
-        ("broken", tally.broken, "vectors with NaN or infinity"),
-        ("zeros", tally.zeros, "vectors of zeros alone, which no cosine compares"),
+        ("broken", tally.broken, "with NaN or infinity"),
+        ("zeros", tally.zeros, "of zeros alone, which no cosine compares"),
+        (
+            "extreme",
+            tally.extreme,
+            f"of a length below {SHORTEST:g} or above {LONGEST:g}, too extreme to be compared",
+        ),
     ):
         if n:
-            found.append(Remark(name, what, f"{n:,} {words}", odd=True, value=n))
+            found.append(Remark(name, what, f"{_vectors(n)} {words}", odd=True, value=n))
     if not len(tally.part):
         return found
     found += [_lengths(tally, name), *_scale(tally, name, stored)]
-    share = tally.doubles / max(1, tally.rows - tally.broken - tally.zeros)
+    share = tally.doubles / max(1, tally.rows - tally.broken - tally.zeros - tally.extreme)
     if share:
-        words = f"{tally.doubles:,} vectors come twice or more, {_percent(share)}"
+        comes = "comes" if tally.doubles == 1 else "come"
+        words = f"{_vectors(tally.doubles)} {comes} twice or more, {_percent(share)}"
         found.append(Remark(name, "doubles", words, share > 0.01, share))
     found += _structure(tally, name)
     return found
@@ -173,11 +185,11 @@ def compare(old: Rows, new: Rows) -> Iterator[Remark]:
         gather(side, rows[some], finite=False)
         for side, rows in ((new, joined.left), (old, joined.right))
     )
-    whole = np.isfinite(left).all(axis=1) & np.isfinite(right).all(axis=1)
+    whole = _comparable(left) & _comparable(right)
     left, right = left[whole], right[whole]
     yield Remark(name, "partners", str(joined), value=len(joined.left))
     if len(left) < 2:
-        words = f"{len(left):,} of the items have finite vectors on both sides: too few to compare"
+        words = f"{len(left):,} of the items can be compared on both sides: too few"
         yield Remark(name, "agreement", words, odd=True)
         return
     if left.shape == right.shape:
@@ -363,6 +375,16 @@ def _hashes(vectors: Floats) -> NDArray[np.uint64]:
         out = (out ^ column) * weight
         out ^= out >> np.uint64(29)
     return out
+
+
+def _comparable(vectors: Floats) -> Mask:
+    """Rows of finite numbers whose squares float32 holds, or of zeros."""
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
+    return np.asarray((lengths == 0) | ((lengths >= SHORTEST) & (lengths <= LONGEST)))
+
+
+def _vectors(n: int) -> str:
+    return f"{n:,} vector{'s' if n != 1 else ''}"
 
 
 def _percent(share: float) -> str:
