@@ -12,7 +12,8 @@ import pytest
 
 from benchmark.config.loading import load_track
 from benchmark.harness.core_board import read_core_board
-from benchmark.records.files import read_record
+from benchmark.records.files import read_record, read_value
+from benchmark.records.layout import base_path, read_base
 from benchmark.report.scenarios import networks_of
 from benchmark.studies.claims import read_claims
 from benchmark.studies.claims.language import EACH
@@ -23,12 +24,13 @@ MEASURED = Path(__file__).parents[1] / "results" / "measured"
 
 @pytest.fixture(scope="module")
 def all_records():
-    return [read_record(path) for path in sorted(MEASURED.glob("*/*/*/seed-*.json"))]
+    """Path -> what its own file says: the rest is read where a question needs it."""
+    return {path: read_value(path) for path in sorted(MEASURED.glob("*/*/*/seed-*.json"))}
 
 
 @pytest.fixture(scope="module")
 def records(all_records):
-    return [record for record in all_records if record.status == "done"]
+    return {path: value for path, value in all_records.items() if value["status"] == "done"}
 
 
 Need = tuple[str, str, str]
@@ -65,7 +67,8 @@ def of_documents() -> Iterator[Need]:
 def test_every_record_of_small_networks_is_needed(all_records) -> None:
     """By a board, a claim, a table or the first page; the protocols themselves have smoke runs."""
     needs = {*of_boards(), *of_claims(), *of_documents()}
-    here = {(r.protocol, r.track, r.method) for r in all_records if networks_of(r.track) == "small"}
+    every = {(r["protocol"], r["track"], r["method"]) for r in all_records.values()}
+    here = {each for each in every if networks_of(each[1]) == "small"}
     wanted = {
         (protocol, track, method) for protocol, track, method in here
         if needs & {*product((protocol,), (track, ""), (method, ""))}
@@ -77,19 +80,22 @@ def test_every_record_of_small_networks_is_needed(all_records) -> None:
 
 
 def test_records_are_of_the_tracks_as_they_are(all_records) -> None:
-    assert [r.key for r in all_records if r.track_version != load_track(r.track).version] == []
+    versions = {(r["track"], r["track_version"]) for r in all_records.values()}
+    assert versions == {(track, load_track(track).version) for track, _ in versions}
 
 
 def test_each_says_what_its_training_cost(records) -> None:
     assert len(records) > 500
+    unknown = [path for path, r in records.items() if r["run"].get("training_cost") is None]
     # Published models that were trained on a device of another kind cost nothing that compares.
-    trained = [r for r in records if not any(s.published for s in r.run.stages.values())]
-    assert [r.key for r in trained if r.run.training_cost is None] == []
+    stages = {path: read_record(path).run.stages.values() for path in unknown}
+    assert [path for path, of in stages.items() if not any(s.published for s in of)] == []
 
 
 @pytest.mark.parametrize("method", ["bct", "l2", "mixbct"])
 def test_a_loss_more_costs_little(records, method) -> None:
-    costs = [r.run.training_cost for r in records if r.method.partition(":")[0] == method]
+    mine = (r for r in records.values() if r["method"].partition(":")[0] == method)
+    costs = [r["run"]["training_cost"] for r in mine]
     assert len(costs) > 20
     # One training's time says as much of what else the machine did: the middle one of all.
     assert median(costs) <= 1.2
@@ -98,7 +104,9 @@ def test_a_loss_more_costs_little(records, method) -> None:
 def test_all_methods_of_a_setting_have_the_same_precision(records) -> None:
     """Its numbers differ from another's by more than methods do."""
     found: dict[tuple[str, ...], set[str]] = {}
-    for r in records:
-        place = (r.protocol, r.track, str(r.seed))
-        found.setdefault(place, set()).add(r.environment["precision"])
+    for path, r in records.items():
+        place = (r["protocol"], r["track"], str(r["seed"]))
+        base = read_base(base_path(path, r["base"])) if "base" in r else {}
+        environment = base.get("environment", {}) | r.get("environment", {})
+        found.setdefault(place, set()).add(environment["precision"])
     assert {place: kinds for place, kinds in found.items() if len(kinds) > 1} == {}
