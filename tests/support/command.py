@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+from functools import cache
+
+import typer.main
 
 from benchmark.cli.app import main
+
+# Typer makes the whole command at each call, which a process has one of, and a test many.
+typer.main.get_command = cache(typer.main.get_command)
 
 
 def call(*words: object) -> tuple[int, str, str]:
