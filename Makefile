@@ -14,6 +14,9 @@ run: $(LITE)  ## The main job: three methods on photographs, a table, plots and 
 
 install: $(STAMP)  ## The environment in .venv, and nothing else.
 
+# Tests start hundreds of processes, each of which would compile the library anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Ranking comes first, and alone: it compiles the kernels, which two workers would both do.
 FAST := -m "not slow and not gpu"
 test: lint  ## Lint, types and tests.
