@@ -7,6 +7,7 @@ import json
 
 import pytest
 from PIL import Image
+from support.command import call
 from support.objects import changed
 
 from benchmark.config.reading import build
@@ -16,7 +17,8 @@ from benchmark.records.files import read_records
 from benchmark.records.record import SCHEMA, Record
 from benchmark.report.tables import sweep
 
-RUN = ("run", "-m", "mixbct", "-p", "open-class", "-t", "toy", "--device", "cpu")
+RUN = ("run", "-m", "mixbct", "-p", "open-class", "-t", "toy", "--device", "cpu", "--set",
+       "recipe.epochs=1")  # fmt: skip
 
 
 @pytest.mark.slow
@@ -34,10 +36,10 @@ def test_a_track_is_swept_as_well(bench, tmp_path) -> None:
 
 
 @pytest.fixture(scope="module")
-def swept(bench, tmp_path_factory):
+def swept(tmp_path_factory):
     """A finished sweep of a parameter and of the old model's dimension."""
     folder = tmp_path_factory.mktemp("sweep")
-    code, out, err = bench(
+    code, out, err = call(
         *RUN, "--sweep", "mixbct.ratio=0,0.5", "--sweep", "old.dim=16,32",
         "--out", folder / "o", "--store", folder / "s",
     )  # fmt: skip
@@ -188,9 +190,9 @@ def test_a_record_without_the_value_is_refused(swept) -> None:
 
 
 @pytest.mark.slow
-def test_the_second_time_is_answered_from_records(swept, bench) -> None:
+def test_the_second_time_is_answered_from_records(swept) -> None:
     folder, out = swept
-    again = bench(
+    again = call(
         *RUN, "--sweep", "mixbct.ratio=0,0.5", "--sweep", "old.dim=16,32",
         "--out", folder, "--store", folder.parent / "none",
     )  # fmt: skip

@@ -34,10 +34,9 @@ def toy(methods, store, out, protocol="open-class", **options):
 
 
 def toy_and_plan(methods, folder, protocol, settings):
-    """Records by method of a run on the toy track, its plan, and the store with its stages."""
-    records = toy(methods, folder / "store", folder / "out", protocol, settings=settings)
+    """Records by method of a run without pictures, its plan, and the store with its stages."""
     plan = make_request(methods, protocol, "toy", settings=settings).plan()
-    return {record.method: record for record in records}, plan, Store(folder / "store")
+    return run_toy(methods, folder, protocol, **settings), plan, Store(folder / "store")
 
 
 ONE_EPOCH = {"recipe.epochs": 1, "recipe.transform_steps": 5}
