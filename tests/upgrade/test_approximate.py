@@ -21,10 +21,14 @@ def made():
     return planted(n=3000, q=60, dim=16)
 
 
+@pytest.fixture(scope="module")
+def result(made):
+    return studied(made.arguments(made.sample(1200)))
+
+
 @pytest.mark.parametrize("kind", ["hnsw", "ivf"])
-def test_a_rotated_gallery_keeps_its_index(made, kind):
+def test_a_rotated_gallery_keeps_its_index(result, kind):
     """Distances stay, so the old links find what they found; queries alone leave it as it is."""
-    result = studied(made.arguments(made.sample(1200)))
     found = behind_index(result, Settings(kind))
     states = {(each.strategy, each.index): each for each in found.rows}
     assert {s for n, s in states if n == "keep-old"} == {AS_IT_IS}
@@ -51,9 +55,8 @@ def test_all_lists_give_the_exact_answer(made):
         assert each.lost.value == pytest.approx(0, abs=1e-3)
 
 
-def test_a_large_gallery_is_drawn_from(made, monkeypatch):
+def test_a_large_gallery_is_drawn_from(result, monkeypatch):
     monkeypatch.setattr(approximate, "MOST", 500)
-    result = studied(made.arguments(made.sample(1200)))
     found = behind_index(result, Settings("hnsw"))
     assert 500 <= found.items <= 560
     assert all(0.9 < each.found.value <= 1 for each in found.rows if each.index != KEPT)

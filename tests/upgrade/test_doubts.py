@@ -62,12 +62,13 @@ def test_constant_vectors(made, name):
     assert told[0] == f"all vectors of the {words} are the same: nothing can be told from them"
 
 
-def test_queries_that_are_items(made):
-    qrels = {i: {i: 1.0} for i in range(600)}
+def test_queries_that_are_items():
+    made = planted(n=200, dim=16)
+    qrels = {i: {i: 1.0} for i in range(200)}
     own = {"queries": made.new, "old_queries": made.old, "qrels": qrels}
     (one,) = warnings(made, **own)
-    assert one.startswith("600 of 600 queries are items of the gallery and find themselves")
-    near = {i: {(i + 1) % 600: 1.0} for i in range(600)}
+    assert one.startswith("200 of 200 queries are items of the gallery and find themselves")
+    near = {i: {(i + 1) % 200: 1.0} for i in range(200)}
     told = warnings(made, **(own | {"qrels": near}), queries_are_items=True)
     assert not any("find themselves" in line for line in told)
 
@@ -117,26 +118,27 @@ def test_judgements_that_count_from_one(made):
     assert sum("counted" in line for line in told) == 2
 
 
-def test_a_sample_without_most_of_the_relevant_items(made):
-    """Of 100 relevant items 49, or 50, have a new vector: the report says so, and then warns."""
-    others = np.setdiff1d(np.arange(600), made.relevant)[:200]
+def test_a_sample_without_most_of_the_relevant_items():
+    """Of 40 relevant items 19, or 20, have a new vector: the report says so, and then warns."""
+    made = planted(n=300, q=40, dim=16)
+    others = np.setdiff1d(np.arange(300), made.relevant)[:150]
     qrels = {q: {str(row): 1.0} for q, row in enumerate(made.relevant)}
     given = {
         "old_gallery": made.old, "queries": made.queries, "old_queries": made.old_queries,
         "qrels": qrels, "maps": "procrustes",
     }  # fmt: skip
-    for n, odd in ((49, True), (50, False), (100, False)):
+    for n, odd in ((19, True), (20, False), (40, False)):
         rows = np.concatenate([made.relevant[:n], others])
-        ids = {"old_gallery": np.arange(600), "new_gallery": rows}
+        ids = {"old_gallery": np.arange(300), "new_gallery": rows}
         report = upgrade(**given, new_gallery=made.new[rows], ids=ids)
         told = [line for line in risks(report.document) if "relevant items have no new" in line]
         assert len(told) == odd
         if odd:
-            assert told[0].startswith("Warning: 51 of 100 relevant items have no new vector")
+            assert told[0].startswith("Warning: 21 of 40 relevant items have no new vector")
         shown = str(report).replace("\n", " ")
-        assert (f"{n} of 100 relevant pairs count" in shown) == (n < 100)
+        assert (f"{n} of 40 relevant pairs count" in shown) == (n < 40)
         whole = plain(tables(report.document, every=True)).replace("\n", " ")
-        assert whole.count("relevant pairs count") == (n < 100)
+        assert whole.count("relevant pairs count") == (n < 40)
     groups = (made.new @ made.new[:9].T).argmax(1)
     labels = {"qrels": None, "labels": (groups[made.relevant], groups)}
     assert warnings(made, **labels, new_gallery=made.new[rows], ids=ids) == []

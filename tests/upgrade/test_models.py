@@ -18,7 +18,7 @@ from benchmark.upgrade.show.wording import reasons, risks
 
 @pytest.fixture(scope="module")
 def made():
-    return planted(q=200)
+    return planted(n=900, q=120)
 
 
 def blurred(vectors, by, seed=5):
@@ -29,7 +29,7 @@ def blurred(vectors, by, seed=5):
 @pytest.fixture(scope="module")
 def given(made):
     """Arguments of a report: a good model, one that is hardly another, and a bad one."""
-    found = made.arguments(made.sample(800)) | {"maps": "procrustes,procrustes:query"}
+    found = made.arguments(made.sample(450)) | {"maps": "procrustes,procrustes:query"}
     new, queries = found.pop("new_gallery"), found.pop("queries")
     pairs = {
         name: (blurred(new, by), blurred(queries, by, 6))
@@ -96,8 +96,8 @@ def test_differences_are_paired(made):
 
 def test_samples_and_queries_need_not_be_the_same(made, tmp_path):
     """Items that all models have count; queries go by their id, in any order."""
-    rows, rng = made.sample(800), np.random.default_rng(3)
-    fewer, order = rng.permutation(rows)[:-100], rng.permutation(len(made.queries))
+    rows, rng = made.sample(450), np.random.default_rng(3)
+    fewer, order = rng.permutation(rows)[:-60], rng.permutation(len(made.queries))
     names = np.arange(len(made.queries))
     files = {}
     for name, items, asked in (("a", rows, names), ("b", fewer, order[:-5])):
@@ -120,7 +120,7 @@ def test_samples_and_queries_need_not_be_the_same(made, tmp_path):
 
 
 def test_a_damaged_model_is_found_before_the_first_is_measured(made):
-    given = made.arguments(made.sample(800)) | {"maps": "procrustes:query"}
+    given = made.arguments(made.sample(450)) | {"maps": "procrustes:query"}
     new, queries = given.pop("new_gallery"), given.pop("queries")
     damaged, heard = queries.copy(), []
     damaged[3, 2] = np.nan
@@ -142,7 +142,7 @@ def unlike(made, tmp_path_factory):
     found["ids"] = {"old_gallery": np.arange(len(made.old)), "old_queries": names}
     folder = tmp_path_factory.mktemp("models")
     for name, new, queries, n in (
-        ("good", made.new, made.queries, 200), ("noise", *noise, 100),
+        ("good", made.new, made.queries, 120), ("noise", *noise, 60),
     ):  # fmt: skip
         for side, vectors, ids in (
             ("new", new, np.arange(len(new))), ("q", queries[:n], names[:n]),
@@ -156,13 +156,13 @@ def unlike(made, tmp_path_factory):
 def test_figures_say_which_queries_they_are_of(unlike, report):
     again = next(s for s in unlike["strategies"] if s["name"] == "re-embed")
     (said,) = (line for line in reasons(unlike) if line.startswith("nDCG@10"))
-    assert said.startswith("nDCG@10 on the 200 judged queries of good: ")
+    assert said.startswith("nDCG@10 on the 120 judged queries of good: ")
     assert f"{100 * again['score']['value']:.1f} with everything embedded again" in said
     lines = wording.models(unlike)
     assert (
-        lines[0] == "On the 100 judged queries that all models have, good surely beats the others."
+        lines[0] == "On the 60 judged queries that all models have, good surely beats the others."
     )
-    assert lines[1].startswith("Models have up to 100 more")
+    assert lines[1].startswith("Models have up to 60 more")
     place = next(each for each in unlike["models"]["places"] if each["name"] == "good")
     assert place["again"]["value"] != again["score"]["value"]
     # Of the same queries nothing is said.
@@ -180,7 +180,9 @@ def test_each_model_is_warned_of(unlike):
 
 
 def test_what_holds_for_all_models_is_warned_of_once(given):
-    same = given | {"old_queries": np.ones_like(given["old_queries"])}
+    models = {name: given["models"][name] for name in ("good", "alike")}
+    same = given | {"old_queries": np.ones_like(given["old_queries"]), "models": models}
+    same["maps"] = "procrustes"
     told = benchmark.upgrade(**same).document["inputs"]["told"]
     assert told.count("Warning: all vectors of the old queries are the same: "
                       "nothing can be told from them") == 1  # fmt: skip

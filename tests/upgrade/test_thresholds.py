@@ -30,9 +30,9 @@ def test_cutoffs_are_found_within_their_intervals():
     held = 0
     for draw in range(100):
         rng = np.random.default_rng(draw)
-        old, new = (directions(rng, 60, d) @ directions(rng, 500, d).T for d in (12, 20))
+        old, new = (directions(rng, 40, d) @ directions(rng, 300, d).T for d in (12, 20))
         none = np.zeros(old.shape, bool)
-        pairs = PairSet(none, none, np.ones(500))
+        pairs = PairSet(none, none, np.ones(300))
         found = cutoff("x", "same share", old, new, pairs, 0.6, draw)
         assert found.true_after is None and not found.few
         held += found.new.low <= true <= found.new.high
@@ -50,10 +50,10 @@ def test_false_accepts_are_kept_and_true_ones_follow():
     held, true = 0, []
     for draw in range(100):
         rng = np.random.default_rng(draw)
-        genuine = rng.random((50, 400)) < 0.02
-        old = rng.standard_normal((50, 400)) + genuine
-        new = rng.standard_normal((50, 400)) / 2 + 2 * genuine
-        pairs = PairSet(genuine, np.zeros_like(genuine), np.ones(400))
+        genuine = rng.random((40, 200)) < 0.02
+        old = rng.standard_normal((40, 200)) + genuine
+        new = rng.standard_normal((40, 200)) / 2 + 2 * genuine
+        pairs = PairSet(genuine, np.zeros_like(genuine), np.ones(200))
         found = cutoff("x", "same false accepts", old, new, pairs, norm.isf(0.05), draw)
         held += found.new.low <= expected <= found.new.high
         true.append((found.true_before, found.true_after.value))

@@ -116,8 +116,9 @@ def test_nothing_is_recommended_that_cannot_be_done(studies):
     assert {"procrustes:query", REEMBED} <= recommended
 
 
-def test_a_dead_old_model(made):
+def test_a_dead_old_model():
     """Its recorded queries still give the lower bound, which nobody can have."""
+    made = planted()
     report = benchmark.upgrade(**made.arguments(made.sample(800)), old_model=False, wanted=1.0)
     assert report.recommended == REEMBED
     needing = {n for n, each in by_name(report).items() if "old_model" in each["needs"]}
@@ -127,7 +128,8 @@ def test_a_dead_old_model(made):
     assert verdict["runner_up"] not in needing
 
 
-def test_without_old_queries_shares_are_of_the_new_score(made):
+def test_without_old_queries_shares_are_of_the_new_score():
+    made = planted()
     given = made.arguments(made.sample(800)) | {"old_queries": None}
     report = benchmark.upgrade(**given)
     found = by_name(report)
@@ -283,13 +285,14 @@ def test_judgements_of_several_items_and_long_names(made):
 
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("qrels", [True, False])
-def test_the_gallery_is_read_at_most_three_times(made, complete, qrels, monkeypatch):
+def test_the_gallery_is_read_at_most_three_times(complete, qrels, monkeypatch):
     """Once to look at all vectors and to draw the sample, once to search, once to rescore."""
     read, vectors = [], ArrayRows.vectors
     monkeypatch.setattr(
         ArrayRows, "vectors", lambda self, *a, **k: read.append(self.name) or vectors(self, *a, **k)
     )
-    given = made.arguments(np.arange(len(made.new)) if complete else made.sample(800))
+    made = planted(n=600, q=60)
+    given = made.arguments(np.arange(len(made.new)) if complete else made.sample(300))
     benchmark.upgrade(**given | {"rescoring": True} | ({} if qrels else {"qrels": None}))
     assert read.count("old_gallery") == (3 if qrels else 1)
     assert read.count("new_gallery") == 1
