@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 from support import hostile
-from support.hostile import corpus
+from support.hostile import Sample, in_place
+from support.hostile.engine import other_bytes, other_values
+from support.hostile.records import (
+    DETAILS,
+    NEIGHBOUR,
+    RECORD,
+    SEALED,
+    complete,
+    with_parts,
+)  # fmt: skip
 from support.stored import write
 
 from benchmark.errors import BenchError
@@ -233,10 +242,20 @@ def test_a_git_revision_is_a_base(root, tmp_path):
 
 
 def test_hostile_records_are_refused_file_by_file(tmp_path):
-    """Every eightieth of the corpus, and all that may lie in a file's place."""
-    samples = [s for kind in ("record", "details") for s in corpus(kind)]
-    chosen = [s for i, s in enumerate(samples) if i % 80 == 0 or s.name in hostile.ENDLESS]
-    assert len(chosen) > 25
+    """Some values of another kind, details cut and changed, and all that may lie in their place.
+
+    The whole corpus is looked at by the slow tests beside this one.
+    """
+    beside = {NEIGHBOUR: complete(NEIGHBOUR)}
+    records = other_values(complete(method="evil"), SEALED, 8)
+    chosen = [
+        *(Sample("record", name, {RECORD: raw, **beside}) for name, raw in records),
+        *in_place("record", RECORD, beside),
+        *(Sample("details", name, with_parts(details=raw))
+          for name, raw in other_bytes(with_parts()[DETAILS], most=4)),
+        *in_place("details", DETAILS, with_parts()),
+    ]  # fmt: skip
+    assert len(chosen) > 40
     for i, sample in enumerate(chosen):
         folder = tmp_path / str(i)
         hostile.write(sample, folder)
