@@ -38,7 +38,7 @@ Need = tuple[str, str, str]
 
 
 def of_boards() -> Iterator[Need]:
-    for name in ("core.yaml", "core-frozen.yaml"):
+    for name in ("core.yaml", "core-frozen.yaml", "others.yaml"):
         for unit in read_core_board(MEASURED.parent / name).units:
             yield from ((unit.protocol, unit.track, method) for method in unit.methods)
 
@@ -61,7 +61,6 @@ def of_documents() -> Iterator[Need]:
             protocol, track, methods = re.search(r"-p (\S+) -t (\S+) .*-m (\S+)", command).groups()
             yield from ((protocol, track, method) for method in methods.split(","))
     yield from ((protocol, "glyphs", "") for _, protocol in QUESTIONS)
-    yield "sequential-six", "glyphs", ""  # the board of the only chain of five updates
 
 
 def test_every_record_of_small_networks_is_needed(all_records) -> None:
@@ -101,12 +100,14 @@ def test_a_loss_more_costs_little(records, method) -> None:
     assert median(costs) <= 1.2
 
 
-def test_all_records_of_a_setting_have_the_same_precision(records) -> None:
-    """Its numbers differ from another's by more than methods do; seeds are compared, too."""
-    found: dict[tuple[str, str], set[str]] = {}
+def test_all_records_of_a_setting_have_the_same_networks_and_precision(records) -> None:
+    """Numbers of others differ by more than methods do; seeds are compared, too."""
+    found: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     for path, r in records.items():
-        place = (r["protocol"], r["track"])
         base = read_base(base_path(path, r["base"])) if "base" in r else {}
+        models = base.get("models", {}) | r.get("models", {})
         environment = base.get("environment", {}) | r.get("environment", {})
-        found.setdefault(place, set()).add(environment["precision"])
+        networks = sorted(f"{name} {m['backbone']} {m['head']}" for name, m in models.items())
+        kind = (environment["precision"], *networks)
+        found.setdefault((r["protocol"], r["track"]), set()).add(kind)
     assert {place: kinds for place, kinds in found.items() if len(kinds) > 1} == {}
