@@ -274,14 +274,12 @@ def keeps(effect: Effect) -> str:
         >>> keeps(Effect(1, Estimate(-0.12), none, none, none, none, none, False))
         'is 12 % of the upgrade below the old model (1 model)'
         >>> keeps(Effect(3, Estimate(-0.004, -0.03, 0.022), *[none] * 5, False))
-        'cannot be told from the old model (0 % ± 3 of the upgrade)'
+        'keeps 0 % ± 3 of the upgrade'
     """
     score = effect.share
     if score.value is None:
         return "keeps a share that cannot be told"
     few = "" if effect.enough else f" ({models_words(effect.models)})"
-    if score.low is not None and score.high is not None and score.low <= 0 <= score.high:
-        return f"cannot be told from the old model ({percent(score)} of the upgrade)"
     if score.value >= 0 or percent(score).startswith("0 %"):
         return f"keeps {percent(score)} of the upgrade{few}"
     return f"is {percent(score).removeprefix('-')} of the upgrade below the old model{few}"

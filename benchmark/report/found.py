@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from benchmark.config import registry
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
-from benchmark.report.effects import criterion, effects, keeps
+from benchmark.report.effects import Effect, criterion, effects, keeps, percent
 from benchmark.report.notes import diverged
 from benchmark.report.outcome import raw_words
 from benchmark.report.scenarios import CLASSES, scenario
@@ -46,8 +46,16 @@ def found(records: Sequence[Record]) -> Iterator[str]:
         if not known:
             continue
         best = sorted(known, key=lambda m: (-(known[m].share.value or 0.0), m))
-        words = "; ".join(f"{method} {keeps(known[method])}" for method in best[:_MOST])
+        words = "; ".join(f"{method} {_told(known[method])}" for method in best[:_MOST])
         more = f"; {len(best) - _MOST} others keep less" if len(best) > _MOST else ""
         few = all(not known[m].enough for m in best)
         beside = " Fewer than three seeds have no interval (--seeds 0-2)." if few else ""
         yield f"{by}, {words}{more}.{beside}"
+
+
+def _told(effect: Effect) -> str:
+    """The effect in words, where the interval holds the old model that it cannot be told from it."""
+    low, high = effect.share.low, effect.share.high
+    if low is not None and high is not None and low <= 0 <= high:
+        return f"cannot be told from the old model ({percent(effect.share)} of the upgrade)"
+    return keeps(effect)
