@@ -54,7 +54,7 @@ def found(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _told(effect: Effect) -> str:
-    """The effect in words, where the interval holds the old model that it cannot be told from it."""
+    """The effect in words; of one whose interval holds 0, that it cannot be told."""
     low, high = effect.share.low, effect.share.high
     if low is not None and high is not None and low <= 0 <= high:
         return f"cannot be told from the old model ({percent(effect.share)} of the upgrade)"
