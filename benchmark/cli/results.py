@@ -274,7 +274,7 @@ def _print_table(
             [track, protocol, f"{there} of {wanted}", wrong, hours([estimates[i] for i in where])]
         )
     heads = ["track", "protocol", "there", "else"]
-    n = len(board.seeds)
+    n = len({unit.seed for unit in board.units})
     what = f"{n} seed{'s' * (n > 1)}, {board.device}, {board.precision}, {board.threads} thread"
     table = simple_table(
         f"Core board: {what}{'s' * (board.threads > 1)}", "core-board", heads, ["core hours left"],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from benchmark.records.record import Record
 from benchmark.records.stage_titles import old_model
 
-Board = tuple[str, str, str]
+Place = tuple[str, str, str]
 """Protocol, track and changes, each of which may have networks of its own."""
 
 
@@ -31,22 +31,22 @@ def of_another_old_model(records: Sequence[Record]) -> list[Record]:
     at by itself.
     """
     done = [record for record in records if record.status == "done"]
-    last = {_board(r): r.models for r in sorted(done, key=lambda r: r.run.finished or "")}
-    usual = _usual([r for r in done if r.models == last[_board(r)]])
+    last = {_place(r): r.models for r in sorted(done, key=lambda r: r.run.finished or "")}
+    usual = _usual([r for r in done if r.models == last[_place(r)]])
     return [
         r for r in done
-        if r.models != last[_board(r)] or old_model(r) != usual[_board(r), r.seed]
+        if r.models != last[_place(r)] or old_model(r) != usual[_place(r), r.seed]
     ]  # fmt: skip
 
 
-def _usual(records: Sequence[Record]) -> dict[tuple[Board, int], str | None]:
-    """Board and seed -> the old model of independent, or else of most methods."""
-    counts: dict[tuple[Board, int], Counter[str | None]] = {}
+def _usual(records: Sequence[Record]) -> dict[tuple[Place, int], str | None]:
+    """Place and seed -> the old model of independent, or else of most methods."""
+    counts: dict[tuple[Place, int], Counter[str | None]] = {}
     for record in records:
         weight = len(records) if record.method == "independent" else 1
-        counts.setdefault((_board(record), record.seed), Counter())[old_model(record)] += weight
+        counts.setdefault((_place(record), record.seed), Counter())[old_model(record)] += weight
     return {update: each.most_common(1)[0][0] for update, each in counts.items()}
 
 
-def _board(record: Record) -> Board:
+def _place(record: Record) -> Place:
     return record.protocol, record.track, str(sorted(record.changed.items()))

@@ -55,7 +55,7 @@ def found(records: Sequence[Record]) -> Iterator[str]:
 
 def _told(effect: Effect) -> str:
     """The effect in words; of one whose interval holds 0, that it cannot be told."""
-    low, high = effect.share.low, effect.share.high
-    if low is not None and high is not None and low <= 0 <= high:
+    ends = effect.share.ends
+    if ends is not None and ends[0] <= 0 <= ends[1]:
         return f"cannot be told from the old model ({percent(effect.share)} of the upgrade)"
     return keeps(effect)
