@@ -317,6 +317,19 @@ def _coverage() -> list[str]:
     return _table("|".join(["metric", "impostors", "level", "nominal", *designs]), *rows)
 
 
+def _differences() -> list[str]:
+    """Intervals where few queries differ, from the figures of ``bench perf differences``."""
+    path = Path(__file__).parent / "figures" / "differences.json"
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+        cell = f"{100 * row['coverage']:.1f}, ±{100 * row['half']:.2g}"
+        key = (row["differences"], f"{100 * row['differing']:g}")
+        found.setdefault(key, {})[f"{row['queries']:,} queries"] = cell
+    sizes = list(next(iter(found.values())))
+    rows = [(*key, *(cells[size] for size in sizes)) for key, cells in found.items()]
+    return _table("|".join(["differences", "of the queries, %", *sizes]), *rows)
+
+
 def _output(*words: str) -> list[str]:
     """Standard output of ``bench``, as a terminal shows it."""
     return ["```text", *command_output([*words]).rstrip().splitlines(), "```"]
@@ -427,7 +440,7 @@ GENERATORS: Mapping[str, Callable[..., Iterable[str]]] = {
     "protocols": _protocols, "protocol": _protocol, "tracks": _tracks, "suits": _suits,
     "methods": _methods, "metrics": _metrics, "tasks": _tasks, "orders": _orders, "sides": _sides,
     "fields": _fields, "evidence": _evidence, "reliability": _reliability,
-    "scripts": _scripts, "coverage": _coverage, "output": _output,
+    "scripts": _scripts, "coverage": _coverage, "differences": _differences, "output": _output,
     "sweep": _sweep, "both": _both, "bounds": _bounds, "upgrade": _upgrade, "paper": _paper,
     "backbones": _backbones, "commands": _commands, "shares": _shares, "batch": _batch,
     "first-run": _first_run,

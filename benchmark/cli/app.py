@@ -237,7 +237,8 @@ Size = Annotated[int | None, Option(min=1)]
 def perf(
     what: Annotated[str, Argument(
         help="`ranking`, `verification`, `identification`, `backfill`, `training`, `maps`, `data`,"
-        " `gpu`, `convert`, `upgrade`, `tolerance`, `store`, `site`, `coverage`, `verdicts`."
+        " `gpu`, `convert`, `upgrade`, `tolerance`, `store`, `site`, `coverage`, `verdicts`,"
+        " `differences`."
     )],
     queries: Size = None, gallery: Size = None, dim: Size = None, classes: Size = None,
     items: Size = None, side: Annotated[int | None, Option(min=0)] = None, samples: Size = None,

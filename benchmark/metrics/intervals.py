@@ -86,9 +86,9 @@ class MeanDifference:
 
     A difference that few queries make may be missing from a sample altogether, and Student's t of
     what is there then knows nothing of it: two methods that agree on all of ``n`` queries would
-    surely be equal. So each end of the interval has one more group, which differs that way by as
-    much as those that differ do (:func:`usual_step`). Where nothing differs the ends lie near
-    3 / n, as the rule of three has it.
+    surely be equal. So each end of the interval has one more group, which differs that way
+    (:func:`usual_step`): by as much as those that differ do where many are, by more where few are,
+    wholly where none is. The ends then lie near 3 / n, as the rule of three has it.
 
     Attributes:
         value: The mean difference.
@@ -157,10 +157,15 @@ def mean_difference(
 
 
 def usual_step(values: Any, groups: Any = None) -> float:
-    """Root mean square of the groups' mean differences that are not 0; 1 where all are."""
+    """Difference of one more group: root mean square of those that are not 0, and of a whole one.
+
+    The whole one, 1, counts as much as the share of the groups that agree: where few differ, those
+    seen say little of the largest there is, and a small one alone must not seem surer than none.
+    """
     sums, counts = group_sums(values, groups)
-    differ = (sums / counts)[sums != 0]
-    return math.sqrt(float((differ**2).mean())) if len(differ) else 1.0
+    means = sums / counts
+    agreeing = float((means == 0).mean())
+    return math.sqrt((float((means**2).sum()) + agreeing) / (np.count_nonzero(means) + agreeing))
 
 
 def mean_spread(values: Any, groups: Any = None) -> Spread:

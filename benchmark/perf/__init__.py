@@ -31,9 +31,8 @@ def run(name: str, **sizes: int | None) -> list[dict[str, Any]]:
     dimension of side-information; ``samples`` are simulated evaluations.
     Rows have ``name``, ``seconds``, ``against`` (the row it is compared with, or None), ``ratio``
     (seconds over that row's), ``memory_mib`` (growth of the peak) and ``size``; ``tolerance`` and
-    ``coverage`` have columns of their own. A ValueError says that the name or a
-    size is unknown, or a size is below 1 (``side``: below 0), a BenchError that the benchmark has
-    no such size.
+    simulations have columns of their own. A ValueError says that the name or a size is unknown, or
+    a size is below 1 (``side``: below 0), a BenchError that the benchmark has no such size.
     """
     if name not in names():
         raise ValueError(f"name: expected one of {', '.join(names())}, got {name!r}")
