@@ -25,6 +25,6 @@ def lines(folder: Path = STUDY) -> Iterator[str]:
         yield "No records of two seeds yet."
         return
     for each in found:
-        yield tables.summary(each) + "\n"
+        yield f"{tables.answer(study, each)} {tables.summary(each)}\n"
         for table in tables.tables(study, [each]):
             yield render(table, "markdown")

@@ -167,7 +167,7 @@ def factors(
     if out is not None:
         _require_apart(shown, out, [one.path for one in stored])
     for each in found:
-        echo(tables.summary(each), err=form != "terminal")
+        echo(f"{tables.answer(asked, each)} {tables.summary(each)}", err=form != "terminal")
     print_tables(shown, form)
     if out is not None:
         from benchmark.studies.factors.plot import plot_factors

@@ -38,6 +38,7 @@ def factors_page(
         return None
     return {
         "study": study, "found": [tables.summary(each) for each in found],
+        "answers": [tables.answer(study, each) for each in found],
         "factors": [_factor(study, found, name) for name in study.factors],
         "figures": _figures(study, found),
     }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -121,12 +122,20 @@ def test_cells_that_mix_effects_up_are_refused():
 def test_a_factor_is_one_sentence():
     found = fit(STUDY, records(noise=0.0), "cmc_at_1")
     assert tables.sentence(STUDY, found, "size") == (
-        "Size matters: bct keeps 50 (50 to 50) % at 32 and -20 (-20 to -20) % at 8. It does not "
-        "matter by 20 points or more for l2. At every level above old/old: l2. Above old/old from "
-        "16 on: bct."
+        "Size matters: bct keeps most at 32 and least at 8. It does not matter by 20 points or "
+        "more for l2. At every level above old/old: l2. Above old/old from 16 on: bct."
+    )
+    assert tables.answer(STUDY, found) == (
+        "By CMC@1 methods are above the old model only here. "
+        "Head, soft: l2 50 (50 to 50) %; head, arc: bct 50 (50 to 50) %, l2 50 (50 to 50) %; "
+        "size, 8: l2 50 (50 to 50) %; size, 16: bct 30 (30 to 30) %, l2 50 (50 to 50) %; "
+        "size, 32: bct 50 (50 to 50) %, l2 50 (50 to 50) %."
     )
     found = fit(STUDY, records(noise=0.0, base=-0.9, upgrade=0.2), "cmc_at_1")
-    assert tables.sentence(STUDY, found, "size").endswith("Not up to 32: bct.")
+    assert tables.sentence(STUDY, found, "size").endswith("Not above old/old at 32: bct.")
+    of_bct = replace(found, effects=[e for e in found.effects if e.method == "bct"])
+    says = "By CMC@1 no method is above the old model at any level of a setting."
+    assert tables.answer(STUDY, of_bct) == says
 
 
 def test_the_command_prints_tables_and_draws(tmp_path):
@@ -141,7 +150,7 @@ def test_the_command_prints_tables_and_draws(tmp_path):
         app, ["factors", str(tmp_path), "--out", str(tmp_path / "out")], catch_exceptions=False
     )
     assert done.exit_code == 0 and "6 cells of 6 seeds each" in done.output
-    assert "best - worst" in done.output and "Size matters: bct keeps" in done.output
+    assert "best - worst" in done.output and "Size matters: bct keeps most" in done.output
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"factors-head-cmc_at_1.csv", "factors-size-cmc_at_1.svg"} <= names
     (tmp_path / FILE).write_text("track: glyphs")

@@ -38,29 +38,54 @@ def _table(study: FactorStudy, found: Factors, name: str) -> TextTable:
 
 
 def sentence(study: FactorStudy, found: Factors, name: str) -> str:
-    """A factor in one sentence, by the study's rule."""
+    """A factor in one sentence, by the study's rule; its table has the numbers."""
     factor = study.factors[name]
     effects = [e for e in found.effects if e.factor == name]
-    told = [words for e in effects if e.matters for words in [_told(e)]]
     same = [e.method for e in effects if not e.matters]
-    title = factor.title[0].upper() + factor.title[1:]
+    title = _capital(factor.title)
     parts = []
-    if told:
-        parts.append(f"{title} matters: " + "; ".join(told) + ".")
+    if len(same) < len(effects):
+        parts.append(f"{title} matters: {'; '.join(_ends(effects))}.")
     if same:
         least = f"{100 * study.matters:.0f} points"
-        parts.append(f"It does not matter by {least} or more for {', '.join(same)}." if told else
+        parts.append(f"It does not matter by {least} or more for {', '.join(same)}." if parts else
                      f"{title} does not matter by {least} or more for any method.")  # fmt: skip
     if factor.ordered:
         parts += _paying(effects, [*factor.levels.values()])
     return " ".join(parts)
 
 
-def _told(effect: FactorEffect) -> str:
-    best = max(effect.shares, key=lambda level: effect.shares[level].known)
-    worst = min(effect.shares, key=lambda level: effect.shares[level].known)
-    high, low = (_percent(effect.shares[level]) for level in (best, worst))
-    return f"{effect.method} keeps {high} % at {best} and {low} % at {worst}"
+def _ends(effects: Sequence[FactorEffect]) -> Iterator[str]:
+    """Methods for which a factor matters, by the levels where they keep most and least."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for effect in (e for e in effects if e.matters):
+        shares = {level: share.known for level, share in effect.shares.items()}
+        ends = max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)
+        groups.setdefault(ends, []).append(effect.method)
+    for (best, worst), methods in groups.items():
+        keep = "keeps" if len(methods) == 1 else "keep"
+        yield f"{', '.join(methods)} {keep} most at {best} and least at {worst}"
+
+
+def answer(study: FactorStudy, found: Factors) -> str:
+    """The levels at which a method is above the old model, other settings weighing alike."""
+    told = []
+    for name, factor in study.factors.items():
+        for level in factor.levels.values():
+            above = [
+                f"{e.method} {_percent(e.shares[level])} %"
+                for e in found.effects
+                if e.factor == name and e.shares[level].is_above(0.0)
+            ]
+            told += [f"{factor.title}, {level}: {', '.join(above)}"] if above else []
+    label = numbers.metric(found.metric).label
+    if not told:
+        return f"By {label} no method is above the old model at any level of a setting."
+    return f"By {label} methods are above the old model only here. {_capital('; '.join(told))}."
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _paying(effects: Sequence[FactorEffect], levels: Sequence[str]) -> Iterator[str]:
@@ -73,7 +98,7 @@ def _paying(effects: Sequence[FactorEffect], levels: Sequence[str]) -> Iterator[
             yield f"Above old/old from {level} on: {', '.join(names)}."
     never = [e.method for e in effects if e.pays_from is None]
     if never:
-        yield f"Not up to {levels[-1]}: {', '.join(never)}."
+        yield f"Not above old/old at {levels[-1]}: {', '.join(never)}."
 
 
 def _percent(share: Estimate) -> str:
