@@ -53,7 +53,8 @@ def by_hand(pair, case, metric, grouped):
     if not grouped:
         parts = [difference[i : i + 1] for i in range(len(difference))]
     means = np.array([part.mean() for part in parts])
-    step = np.sqrt((means[means != 0] ** 2).mean())
+    agreeing = (means == 0).mean()
+    step = np.sqrt(((means**2).sum() + agreeing) / ((means != 0).sum() + agreeing))
     size, k = len(difference) / len(parts), len(parts) + 1
     ends, chances = [], []
     for side in (-1, 1):
