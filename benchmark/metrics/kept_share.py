@@ -86,15 +86,22 @@ def mean(scored: Scored, groups: Any = None) -> Estimate:
     return Estimate.of(float(np.clip(found.value, 0, 1)), found.interval(), scored.sampling)
 
 
-def contrast(left: Scored, right: Scored, groups: Any = None) -> MeanDifference:
-    """The mean difference of two strategies on the same queries, to be asked for its interval."""
+def contrast(
+    left: Scored, right: Scored, groups: Any = None, step: float | None = None
+) -> MeanDifference:
+    """The mean difference of two strategies on the same queries, to be asked for its interval.
+
+    ``step`` is that of :func:`~benchmark.metrics.intervals.mean_difference`.
+    """
     rest = left.less(right)
-    return mean_difference(rest.values, groups, rest.variance)
+    return mean_difference(rest.values, groups, rest.variance, step)
 
 
-def difference(left: Scored, right: Scored, groups: Any = None) -> Estimate:
-    """The mean difference of two strategies on the same queries."""
-    found = contrast(left, right, groups)
+def difference(
+    left: Scored, right: Scored, groups: Any = None, step: float | None = None
+) -> Estimate:
+    """The mean difference of two strategies on the same queries, as :func:`contrast`."""
+    found = contrast(left, right, groups, step)
     return Estimate.of(found.value, found.interval(), left.less(right).sampling)
 
 

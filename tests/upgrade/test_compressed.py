@@ -49,6 +49,15 @@ def test_every_form_is_that_of_brute_force(made):
     assert found["binary, rescored"].score.value == pytest.approx(value, abs=2e-3)
 
 
+def test_float16_is_as_sure_as_int8(made):
+    """It changes fewer queries, and none by more: few differences are no reason for doubt."""
+    found = {(e.strategy, e.form): e.lost for e in compressed(studied(given(made)))}
+    for name in ("keep-old", "re-embed"):
+        half, byte = (found[name, form] for form in ("float16", "int8"))
+        assert half.high - half.low <= byte.high - byte.low
+        assert half.low <= half.value <= half.high
+
+
 def test_bytes_and_differences(made):
     document = upgrade(**given(made, compressed=True, items=1_000_000)).document
     rows = {(r["strategy"], r["form"]): r for r in document["compressed"]}

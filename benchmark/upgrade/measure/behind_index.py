@@ -114,7 +114,8 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
         rows.append(run(each, anew, ANEW, anew.seconds))
         if each.fitted is not None:
             shares = run.shares[each.name, ANEW], run.shares[each.name, KEPT]
-            gained[each.name] = difference(*map(measured, shares)), needs_building(*shares)
+            gain = difference(measured(shares[0]), measured(shares[1]))
+            gained[each.name] = gain, needs_building(*shares)
     left_out = [s.name for s in plan.strategies if s not in used]
     pairs = int(study.first.relevant.counted.sum())
     return BehindIndex(settings, len(block.rows), pairs, rows, gained, left_out)

@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmark.contract.fusion import RescoredList
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.intervals import usual_step
 from benchmark.metrics.kept_share import difference, mean, measured
 from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Values
@@ -80,15 +81,22 @@ def compressed(study: Study) -> list[Compressed]:
     old = None if study.metric == AGREEMENT else values.get(f"{KEEP} {WHOLE}")
     items = study.inputs.request.items or study.inputs.gallery.rows
 
-    def gap(mine: Values, its: Values | None) -> Estimate | None:
+    def gap(mine: Values, its: Values | None, step: float | None = None) -> Estimate | None:
         if its is None or mine is its:
             return None
-        return difference(measured(mine), measured(its), groups)
+        return difference(measured(mine), measured(its), groups, step)
+
+    def lost(key: str, name: str, form: str) -> Estimate | None:
+        """To float32; int8 moves vectors further, so float16 may change no query by more."""
+        mine, whole = values[key], values[f"{name} {WHOLE}"]
+        tried = [mine, values[f"{name} {BYTE}"]] if form == HALF else [mine]
+        return gap(mine, whole, min(usual_step(each - whole, groups) for each in tried))
 
     return [
         Compressed(
             name, form, int(items * size), mean(measured(values[key]), groups),
-            gap(values[key], values[f"{name} {WHOLE}"]), gap(values[key], old),
+            lost(key, name, form),
+            lost(key, name, form) if name == KEEP and old is not None else gap(values[key], old),
         )
         for key, (name, form, size) in forms.items()
     ]  # fmt: skip
