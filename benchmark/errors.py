@@ -48,6 +48,10 @@ class RefusedError(BenchError):
     """A method finds at work that it cannot make an update; other methods go on without it."""
 
 
+class DivergedError(RefusedError):
+    """The loss of a training is no number."""
+
+
 class PassedOverWarning(UserWarning):
     """Something of another package that is broken, and that nobody asked for."""
 

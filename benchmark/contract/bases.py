@@ -16,6 +16,7 @@ from benchmark.contract.conversion import Conversion
 from benchmark.contract.method import Method, Step, Update, UpdateJob
 from benchmark.contract.pairs import Fitted, Pairs
 from benchmark.contract.views import job_pairs
+from benchmark.errors import BenchError
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
 from benchmark.models.parts import Directions, FirstDims, KeepSide
@@ -165,13 +166,19 @@ class FeatureTransformation(Method):
             new_side=new_side, old_head=old_head,
         )  # fmt: skip
         fitting.check_same_items(old_ids, new_ids, len(pairs.old))
-        fitted = self.learn(pairs, fitting.make_trainer(recipe, seed, device, progress))
+        fitted = self._learned(pairs, fitting.make_trainer(recipe, seed, device, progress))
         return fitting.make_conversion(self, fitted, pairs)
 
     def update(self, job: UpdateJob) -> Update:
         """Fit on the embeddings that the plan has cached, or on new ones in each epoch."""
         new = job.require_independent()
-        return Update(new.model, new.head, **vars(self.learn(job_pairs(job), job.trainer)))
+        return Update(new.model, new.head, **vars(self._learned(job_pairs(job), job.trainer)))
+
+    def _learned(self, pairs: Pairs, trainer: Trainer) -> Fitted:
+        fitted = self.learn(pairs, trainer)
+        if not isinstance(fitted, Fitted):
+            raise BenchError(f"learn: expected Fitted, got {type(fitted).__name__}")
+        return fitted
 
 
 @dataclass(frozen=True)
@@ -213,7 +220,13 @@ class VectorMap(FeatureTransformation):
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Fit old to new, or new to old."""
-        fitted, curves = self.fit_pairs(pairs, trainer)
+        found = self.fit_pairs(pairs, trainer)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise BenchError(
+                "fit_vectors: expected two things, a map and its training curves ({} where there "
+                f"are none), got {type(found).__name__}"
+            )
+        fitted, curves = found
         directions = Directions(fitted, pairs.distance == "cosine")
         if self.direction == "query":
             return Fitted(query_view=directions, curves=curves)

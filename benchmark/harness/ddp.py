@@ -7,11 +7,12 @@ import json
 import os
 import socket
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 from benchmark.config.files import write_whole
-from benchmark.errors import BenchError, RefusedError
+from benchmark.errors import BenchError, PassedOverWarning, RefusedError
 from benchmark.harness.execution import Compute, Outcome, measured
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
@@ -67,6 +68,7 @@ def _run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Ou
 
 
 def _rank(rank: int, port: int, stage: Stage, root: Path, out: Path, compute: Compute) -> None:
+    warnings.simplefilter("ignore", PassedOverWarning)  # told where the run began
     # LOCAL_RANK tells Fabric that the processes are there already.
     os.environ |= {
         "LOCAL_RANK": str(rank), "RANK": str(rank), "NODE_RANK": "0",

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import torch
 from pydantic_core import from_json
@@ -85,17 +85,20 @@ def save_module(module: Portable, path: Path) -> None:
 
 
 def _as_text(module: Portable) -> str:
-    try:
-        return json.dumps(_describe(module), sort_keys=True)
-    except TypeError as error:
-        raise BenchError(
-            f"{type(module).__name__}: expected numbers, texts, lists and modules as arguments, to "
-            f"store it: {error}"
-        ) from error
+    return json.dumps(_describe(module), sort_keys=True, default=_cannot_be_stored)
+
+
+def _cannot_be_stored(value: object) -> NoReturn:
+    raise BenchError(
+        "to store a module: expected a Portable module, whose arguments are numbers, texts, lists "
+        f"and Portable modules, got {type(value).__name__}"
+    )
 
 
 def _describe(module: Portable) -> dict[str, Any]:
     cls = type(module)
+    if not isinstance(module, Portable):
+        _cannot_be_stored(module)
     if "<locals>" in cls.__qualname__:
         raise BenchError(f"{cls.__qualname__}: expected a class at module level, to store it")
     arguments = {

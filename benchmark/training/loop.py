@@ -17,7 +17,7 @@ from torch import nn
 
 from benchmark.config.recipes import Recipe
 from benchmark.config.seeds import derive, generator
-from benchmark.errors import BenchError, RefusedError
+from benchmark.errors import BenchError, DivergedError
 from benchmark.training.device import Device, effective_precision, make_fabric, torch_device
 
 log = logging.getLogger(__name__)
@@ -162,10 +162,11 @@ class Trainer:
                 loss = _train_epoch(
                     fabric, model, system, wrapped, rates, shares, tell, recipe.clip
                 )
-            except _DivergedError as error:
-                raise RefusedError(
+            except _NoNumberError as error:
+                more = "" if used == "32-true" else ", or set recipe.precision=32-true"
+                raise DivergedError(
                     f"training '{name}' diverged: the loss is {error} in epoch {epoch}; "
-                    "lower recipe.lr or recipe.precision"
+                    f"lower recipe.lr{more}"
                 ) from None
             curve.loss.append(loss)
             due = epoch + 1 == n_epochs or time.monotonic() - saved >= _SAVE_EVERY_S
@@ -248,7 +249,7 @@ def _digest(path: Path, content: bytes | memoryview) -> bytes:
     return sha.digest()
 
 
-class _DivergedError(Exception):
+class _NoNumberError(Exception):
     """The loss, which is no finite number."""
 
 
@@ -290,7 +291,7 @@ def _train_epoch(
         if step % _LOOK_EVERY == 0 or step == len(batches):
             found = fabric.all_reduce(total.clone(), reduce_op="sum").item()
             if not math.isfinite(found):
-                raise _DivergedError(found)
+                raise _NoNumberError(found)
         tell(step)
     return found / (len(batches) * fabric.world_size)
 

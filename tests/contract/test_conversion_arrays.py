@@ -1,5 +1,7 @@
 """Fitting, converting and ordering on plain arrays."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
@@ -9,17 +11,32 @@ import benchmark
 from benchmark.cli import app
 from benchmark.config import registry
 from benchmark.config.recipes import Recipe
+from benchmark.contract import VectorMap
 from benchmark.contract.arrays import BLOCK, apply_part
 from benchmark.contract.conversion import Conversion, Dims
 from benchmark.contract.fitting import RECIPE, make_trainer
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
+from benchmark.models.parts import Affine
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
 
 QUICK = Recipe(epochs=1, transform_steps=8, transform_batch=32)
 N, OLD, NEW, SIDE = 120, 6, 5, 3
+
+
+@dataclass(frozen=True)
+class WithoutCurves(VectorMap):
+    """A map alone, where its training curves belong beside it."""
+
+    def fit_vectors(self, source, target, trainer):
+        return Affine.of(torch.zeros(target.shape[1], source.shape[1]))
+
+
+def test_a_map_without_curves_is_told(arrays):
+    with pytest.raises(BenchError, match=r"fit_vectors: expected two things, .* got Affine"):
+        WithoutCurves().fit(arrays["old"], arrays["new"])
 
 
 # --- the same as in the harness

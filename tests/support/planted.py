@@ -226,12 +226,16 @@ SOURCES = {
     ),
     "variant": f"    variants = {{'x': {{'wieght': 2}}}}\n\n{_LEARN}return shifted(0.1)\n",
     "fidelity": f"    fidelity = 'mine'\n\n{_LEARN}return shifted(0.1)\n",
+    "unlearned": "    scale: float = 1.0\n",
     "plan": f"    def refuses(self, step):\n        return step.gone\n\n{_LEARN}...\n",
     "property": (
         f"    @property\n    def needs(self):\n        return self.gone\n\n{_LEARN}...\n"
     ),
     "exits": f"{_LEARN}raise SystemExit(0)\n",
     "no-map": f"{_LEARN}return None\n",
+    "torch-map": f"{_LEARN}return Fitted(nn.Linear(16, 16))\n",
+    "torch-map-inside": f"{_LEARN}return Fitted(KeepSide(nn.Linear(16, 16)))\n",
+    "tensor-inside": f"{_LEARN}return Fitted(KeepSide(torch.eye(16)))\n",
     "raises-later": f"{_LEARN}return Fitted(Broken())\n",
     "endless": f"{_LEARN}return Fitted(shifted(0.1).convert, priority=Endless())\n",
     "rows": f"{_LEARN}return Fitted(Few())\n",

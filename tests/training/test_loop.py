@@ -230,7 +230,7 @@ def test_a_diverging_loss_is_one_clear_line(trainer, value):
 
 def test_what_diverged_is_not_kept(trainer, tmp_path):
     module = Recorder(lambda rows: math.nan)
-    with pytest.raises(BenchError):
+    with pytest.raises(BenchError, match=r"in epoch 0; lower recipe\.lr$"):
         trainer(folder=tmp_path).run(module, 8, Budget(4, 4))
     assert not list(tmp_path.iterdir())
 

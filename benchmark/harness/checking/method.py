@@ -8,7 +8,7 @@ from benchmark.config import registry
 from benchmark.config.setup import Setup
 from benchmark.data.base import read_options
 from benchmark.data.serialization import read_dataset
-from benchmark.errors import BenchError, RefusedError, located
+from benchmark.errors import BenchError, DivergedError, RefusedError, located
 from benchmark.harness.artifacts import MODEL, load_stored, load_vectors
 from benchmark.harness.checking.parts import Given, check_parts
 from benchmark.harness.checking.repeats import check_replays
@@ -101,6 +101,8 @@ def _run_before_scores(result: Result, own: Sequence[Stage], store: Store) -> No
     for stage in todo:
         try:
             run_one(stage, store, _CPU, lambda share: None)
+        except DivergedError as error:
+            raise BenchError(f"{stage.title}: {error}") from error
         except RefusedError as error:
             raise BenchError(f"{stage.title}: {error}; try another --protocol") from error
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -21,6 +22,7 @@ from benchmark.config.seeds import derive
 from benchmark.contract.arrays import apply
 from benchmark.data.base import Dataset, DatasetReader, Evaluation, read_options
 from benchmark.data.serialization import read_dataset, write_dataset
+from benchmark.errors import PassedOverWarning
 from benchmark.harness.artifacts import VECTORS
 from benchmark.harness.graph import Stage
 from benchmark.harness.stages import Context, run_stage
@@ -203,6 +205,7 @@ class Elsewhere:
 
 def _do_alone(work: Work, root: Path, folder: Path, poison: Poison | None) -> Done:
     """As :func:`do`, where what earlier updates left in files for themselves is not found."""
+    warnings.simplefilter("ignore", PassedOverWarning)  # told where the check began
     root, folder = real(root), real(folder)
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     os.chdir(folder)

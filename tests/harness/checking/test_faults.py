@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import warnings
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 import pytest
 from support import planted
 from support.packages import installed, write_package
 
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, PassedOverWarning
 from benchmark.harness.checking import repeats, replay
 from benchmark.harness.checking.method import check_method
 from benchmark.harness.evaluation import details
@@ -96,7 +98,10 @@ def test_a_sound_adapter_passes(quick, store):
         ("constant-loss", ("loss: expected one number", "no parameter of the new model")),
         ("raises", ("train planted-raises (seed 0): RuntimeError: mm", "planted_raises.py, line ")),
         ("exits", ("fit planted-exits (seed 0): SystemExit: 0", "planted_exits.py, line ")),
-        ("no-map", ("fit planted-no-map (seed 0): TypeError: ", ", line ")),
+        ("no-map", ("learn: expected Fitted, got NoneType",)),
+        ("torch-map", ("expected a Portable module", "got Linear")),
+        ("torch-map-inside", ("expected a Portable module", "got Linear")),
+        ("tensor-inside", ("expected a Portable module", "got Tensor")),
         ("raises-later", ("applied to vectors and images: RuntimeError: mm", "_later.py, line ")),
     ],
 )
@@ -106,10 +111,26 @@ def test_what_an_update_gives(name, words, quick, store):
         assert word in message
 
 
+def test_what_diverges_is_not_sent_to_another_protocol(quick, store):
+    assert fault("nan-loss", store).endswith("in epoch 0; lower recipe.lr")
+
+
+def test_processes_of_the_check_tell_nothing_again(tmp_path, monkeypatch, recwarn):
+    """What is passed over was told in the process that began them."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    passed_over = partial(warnings.warn, PassedOverWarning("x"), stacklevel=2)
+    monkeypatch.setattr(replay, "do", lambda *_: passed_over())
+    replay._do_alone(replay.Work(), tmp_path, tmp_path, None)
+    assert not recwarn
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         ("variant", "method planted-variant:x: unknown key 'wieght'"),
+        ("unlearned", "expected one class of a method, found none; Planted lacks learn$"),
         ("plan", "plan: AttributeError: .* 'gone' .*planted_plan.py, line "),
         ("property", "method planted-property: AttributeError: .*planted_property.py, line "),
         ("plain-class", "expected @dataclass\\(frozen=True\\) above class Planted"),
