@@ -47,6 +47,9 @@ Cases = Annotated[
         help="Cases, with commas, or `all`; else the main ones. `A - B` is their difference.",
     ),
 ]
+_BY_QUERY = "with commas, or `all` with results by query; else the main ones."
+QueryMetrics = Annotated[str, typer.Option("--metrics", help=f"Metrics, {_BY_QUERY}")]
+QueryCases = Annotated[str, typer.Option("--cases", help=f"Cases, {_BY_QUERY}")]
 Published = Annotated[
     str | None,
     typer.Option(

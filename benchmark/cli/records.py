@@ -105,9 +105,9 @@ def show(
 def compare(
     left: Annotated[str, Argument(help="A method, or a record's file.", metavar="A")],
     right: Annotated[str, Argument(help="Another.", metavar="B")],
-    runs: options.Runs = None, form: options.Form = "terminal", metrics: options.Metrics = "",
-    cases: options.Cases = "", protocols: options.Protocols = "", tracks: options.Tracks = "",
-    seeds: options.Seeds = "",
+    runs: options.Runs = None, form: options.Form = "terminal", metrics: options.QueryMetrics = "",
+    cases: options.QueryCases = "", protocols: options.Protocols = "",
+    tracks: options.Tracks = "", seeds: options.Seeds = "",
     by: Annotated[
         Literal["identity", "query"],
         Option("--by", help="Draw whole identities, or queries as if they were independent."),

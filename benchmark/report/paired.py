@@ -66,8 +66,8 @@ def compare(
         left: Records of one method: any protocols, tracks and seeds.
         right: Records of the other.
         cases: By default the cross-test, the self-test of the last generation and, where both
-            convert the gallery, the converted gallery searched by itself.
-        metrics: By default CMC@1 and mAP, where they are; otherwise all.
+            convert the gallery, the converted gallery searched by itself. ``["all"]`` are all.
+        metrics: By default CMC@1 and mAP, where they are; otherwise all, as with ``["all"]``.
         by: What the intervals are over: identities, or queries as if they were independent; scores
             at a threshold are always over identities.
 
@@ -159,17 +159,17 @@ def _details(stored: StoredRecord) -> Details:
 
 
 def _columns(
-    names: Sequence[str], details: Sequence[Details], cases: Sequence[str], metrics: Sequence[str]
+    models: Sequence[str], details: Sequence[Details], cases: Sequence[str], metrics: Sequence[str]
 ) -> list[tuple[str, str]]:
     """Cases and metrics that all details have, in the order of the chosen ones."""
     both = [key for key in details[0].results if all(key in each.results for each in details)]
     known = [list(dict.fromkeys(each)) for each in zip(*both, strict=True)] or [[], []]
-    for kind, chosen, there in zip(("case", "metric"), (cases, metrics), known, strict=True):
-        for name in chosen:
-            if name not in there:
-                raise unknown(f"{kind} with results by query in both", name, there)
-    converted = names[0] + "'" * (len(names) - 1)
-    usual = [f"{q}/{g}" for q, g in ((names[-1], names[0]), (names[-1],) * 2, (converted,) * 2)]
+    cases, metrics = (
+        numbers.chosen(f"{kind} with results by query in both", names, there) if names else []
+        for kind, names, there in zip(("case", "metric"), (cases, metrics), known, strict=True)
+    )
+    old, new, converted = models[0], models[-1], models[0] + "'" * (len(models) - 1)
+    usual = [f"{q}/{g}" for q, g in ((new, old), (new, new), (converted, converted))]
     cases = cases or [case for case in usual if case in known[0]] or known[0]
     metrics = metrics or [m for m in ("cmc_at_1", "map") if m in known[1]] or known[1]
     return [(case, m) for case in cases for m in metrics if (case, m) in both]

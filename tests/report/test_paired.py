@@ -239,6 +239,15 @@ def test_what_makes_a_difference_doubtful_is_told(tmp_path) -> None:
     assert ["not of one old model (seed 0)" in line for line in doubts([fine], [other])] == [True]
 
 
+def test_all_cases_and_metrics(tmp_path, pair) -> None:
+    code, out, err = call(
+        "compare", "bct", "mixbct", tmp_path, "--cases", "all", "--metrics", "all", "-f", "csv"
+    )
+    assert (code, err) == (0, "")
+    found = {(row["case"], row["metric"]) for row in csv.DictReader(io.StringIO(out))}
+    assert found == {(case, metric) for case in (CROSS, OWN) for metric in ("cmc_at_1", "map")}
+
+
 def test_from_the_command_line(tmp_path, pair) -> None:
     code, out, err = call("compare", "bct", "mixbct", tmp_path, "--format", "csv")
     assert (code, err) == (0, "")
