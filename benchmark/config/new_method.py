@@ -37,8 +37,12 @@ def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path,
             f"new-method: expected lower-case letters and digits, with hyphens between, at most "
             f"{_LONGEST} characters and no word of Python, got '{name:.60}'"
         )
-    if name in registry.method_files():
-        raise BenchError(f"new-method: there is a method '{name}' already")
+    for what, taken in (
+        ("method", registry.method_files()), ("protocol", registry.protocol_files()),
+        ("track", registry.track_files()),
+    ):  # fmt: skip
+        if name in taken:  # of any kind, as `bench info` shows one card
+            raise BenchError(f"new-method: there is a {what} '{name}' already")
     root = root or Path(__file__).parents[2]
     if not (root / "pyproject.toml").is_file() or not (root / "tests" / "methods").is_dir():
         raise BenchError(

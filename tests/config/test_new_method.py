@@ -51,8 +51,9 @@ def test_names_that_cannot_be(name, checkout):
 
 
 def test_taken_names_and_other_folders(checkout, tmp_path):
-    with pytest.raises(BenchError, match="a method 'bct' already"):
-        write_method("bct", "map", checkout)
+    for kind, name in (("method", "bct"), ("protocol", "open-class"), ("track", "toy")):
+        with pytest.raises(BenchError, match=f"a {kind} '{name}' already"):
+            write_method(name, "map", checkout)
     (checkout / "tests" / "methods" / "test_other.py").write_text("mine")
     with pytest.raises(BenchError, match=r"test_other\.py exists already"):
         write_method("other", "map", checkout)
