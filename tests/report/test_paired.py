@@ -248,6 +248,19 @@ def test_all_cases_and_metrics(tmp_path, pair) -> None:
     assert found == {(case, metric) for case in (CROSS, OWN) for metric in ("cmc_at_1", "map")}
 
 
+def test_few_identities_have_no_interval_and_that_is_told(tmp_path) -> None:
+    sides = [
+        [stored(tmp_path, name, drawn(i, 0.0, n=24), WHO[:24])]
+        for i, name in enumerate(("bct", "mixbct"))
+    ]
+    for by, told in (("identity", True), ("query", False)):
+        lines = compare(*sides, by=by)
+        assert all((line.p_value is None) == told for line in lines)
+        notes = "\n".join(text_table(lines, "bct", "mixbct", by).notes)
+        assert ("No interval where there are fewer than 5 identities." in notes) == told
+        assert ("Holm: corrected for the 4 lines" in notes) != told
+
+
 def test_from_the_command_line(tmp_path, pair) -> None:
     code, out, err = call("compare", "bct", "mixbct", tmp_path, "--format", "csv")
     assert (code, err) == (0, "")

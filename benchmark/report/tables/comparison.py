@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.intervals import LEAST_GROUPS
 from benchmark.report import numbers
 from benchmark.report.paired import By, Difference
 from benchmark.report.text_table import TextTable, simple_table
@@ -73,10 +74,14 @@ def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> 
     )
     over = "identities (or classes)" if by == "identity" else "queries, each by itself"
     tested = sum(d.p_value is not None for d in differences)
-    yield (
-        f"Interval: 95 %, over {over}. p: two-sided, signs of the differences flipped at random; "
-        f"Holm: corrected for the {tested} lines."
-    )
+    if tested:
+        yield (
+            f"Interval: 95 %, over {over}. p: two-sided, signs of the differences flipped at "
+            f"random; Holm: corrected for the {tested} lines."
+        )
+    unit = "identities" if by == "identity" else "queries"
+    if any(getattr(d, f"n_{unit}") < LEAST_GROUPS for d in differences):
+        yield f"No interval where there are fewer than {LEAST_GROUPS} {unit}."
     at_threshold = [d for d in differences if numbers.metric(d.metric).threshold]
     if at_threshold:
         yield (
