@@ -198,7 +198,7 @@ app.add_typer(pairs.app, name="pairs", rich_help_panel=options.VECTORS)
 
 @app.command(
     rich_help_panel=options.ADD,
-    epilog="Examples: `bench check bct` · `bench check path-of-your-method --protocol open-data`",
+    epilog="Examples: `bench check bct` · `bench check my-loss --protocol open-data`",
 )
 def check(
     method: Annotated[str, Argument(help="A method, `bct` or `bct:distill`.")],
@@ -206,12 +206,20 @@ def check(
 ) -> None:
     """Try a method in seconds: what it gives, whether it repeats, and what it declares."""
     from benchmark.cli.output import progress_bar
+    from benchmark.config import registry
+    from benchmark.config.new_method import placeholders
     from benchmark.harness.checking.method import CHECKS, check_method
 
     with progress_bar(f"check {method}") as told:
         for i, line in enumerate(check_method(method, protocol)):
             echo(line)
             told((i + 1) / CHECKS)
+    file = registry.method_file(method)
+    if left := placeholders(file.source.decode()):
+        echo(
+            f"before its records are computed, replace the words of the template in "
+            f"{file.path.name}: {'; '.join(left)}"
+        )
 
 
 @app.command(rich_help_panel=options.MAINTAIN, epilog="Example: `bench doctor`")

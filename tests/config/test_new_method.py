@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command import call
 
+from benchmark.config import registry
 from benchmark.config.entry_points import METHODS
 from benchmark.config.new_method import PLACEHOLDERS, placeholders, write_method
 from benchmark.errors import BenchError
+from benchmark.harness.checking import method
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,3 +63,17 @@ def test_taken_names_and_other_folders(checkout, tmp_path):
     assert not (checkout / "methods" / "other.py").exists()
     with pytest.raises(BenchError, match=f"no checkout.*{METHODS}"):
         write_method("other", "map", tmp_path / "nowhere")
+
+
+def test_a_check_tells_what_is_left_of_the_template(checkout, monkeypatch):
+    """Before records are computed, of which the paper's name is a part."""
+    path, _ = write_method("idea", "training", checkout)
+    file = registry.MethodFile("idea", "methods.idea", path)
+    monkeypatch.setattr(registry, "method_file", lambda _: file)
+    monkeypatch.setattr(method, "check_method", lambda *_: iter(["idea is fine"]))
+    left = f"the words of the template in idea.py: {'; '.join(PLACEHOLDERS)}"
+    code, out, _ = call("check", "idea")
+    assert code == 0 and left in " ".join(out.split())
+    for words in PLACEHOLDERS:
+        path.write_text(path.read_text().replace(words, "mine"))
+    assert call("check", "idea")[:2] == (0, "idea is fine\n")

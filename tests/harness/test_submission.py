@@ -33,7 +33,7 @@ def test_without_records(clean, tmp_path):
     test, records = found.missing
     assert "test_procrustes.py" in test
     assert records == (
-        f"no records: bench run --seeds 0-2 --precision 32-true --out {tmp_path} "
+        f"no records: bench run --seeds 0-2 --precision 32-true --records-only --out {tmp_path} "
         "-m procrustes -p open-class"
     )
     with pytest.raises(BenchError, match="submit procrustes: no test"):
