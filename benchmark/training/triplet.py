@@ -52,8 +52,11 @@ def balanced(labels: Tensor, batch: int, per_class: int, rng: torch.Generator) -
     classes, counts = torch.unique(labels, return_counts=True)
     n_classes = batch // per_class
     if batch % per_class or not 2 <= n_classes <= len(classes):
-        each = f"{per_class} images of each of 2 to {len(classes)} classes"
-        raise BenchError(f"per_class: expected batches of {each}, got batches of {batch} images")
+        raise BenchError(
+            f"recipe.batch_size: expected a multiple of {per_class} up to "
+            f"{per_class * len(classes)}, {per_class} images (per_class) of each of 2 to "
+            f"{len(classes)} classes, got batches of {batch} images"
+        )
     members = torch.split(torch.argsort(labels, stable=True), counts.tolist())
     rows: list[Tensor] = []
     while len(rows) * batch < len(labels):
