@@ -160,7 +160,7 @@ def make_tables(records: Iterable[Record]) -> list[TextTable]:
         below = (
             f"Percent; worst: the lowest point of the curve from {_case(curved[0])} on. > old/old "
             "from: the share of the gallery from which on the score stays above old/old; none "
-            f"where it never does. {notes.interval_words(curved, keys)}. {_BEST}"
+            f"where it never does; {notes.interval_words(curved, keys)}. {_BEST}"
         )
         dips = [replace(row, areas=row.dips, taus={}, budgets={}) for row in rows if row.dips]
         made = _table(
