@@ -1,9 +1,10 @@
 """Wins and losses of two methods, counted by hand."""
 
 from support.records import make_record
-from support.sites import boards_of
+from support.sites import boards_of, write
 
 from leaderboard.pages.compare import compare
+from leaderboard.site import build_folder
 
 
 def records(protocol, scores):
@@ -31,3 +32,12 @@ def test_wins_and_losses_by_hand():
     assert found["extended-class-glyphs"] == [-50, -50, -50]
     low, high = found["open-data-glyphs"][1:]
     assert low < 0 < high
+
+
+def test_a_site_that_ranks_no_two_methods_says_so(site, tmp_path):
+    said = "No board here ranks two methods."
+    assert said not in (site / "compare.html").read_text()
+    root = write([make_record(m, 0.7, 0.95) for m in ("bct", "fct")], tmp_path / "records")
+    page, _ = build_folder(root, tmp_path / "site")
+    text = page.with_name("compare.html").read_text()
+    assert said in text and "Wins and losses" not in text
