@@ -381,7 +381,7 @@ def _imported(name: str) -> Any:
 def _only_class(module_name: str, base: Any) -> Any:
     """The class of a module that derives from ``base`` and is written there."""
     module = _imported(module_name)
-    there = [
+    there: list[Any] = [
         c
         for _, c in inspect.getmembers(module, inspect.isclass)
         if issubclass(c, base) and c.__module__ == module_name
@@ -389,13 +389,8 @@ def _only_class(module_name: str, base: Any) -> Any:
     classes = [c for c in there if not inspect.isabstract(c)]
     if len(classes) != 1:
         names = ", ".join(c.__name__ for c in classes) or "none"
-        lacks = [f"; {c.__name__} lacks {', '.join(_lacking(c))}" for c in there if _lacking(c)]
+        lacks = [f"; {c.__name__} lacks {', '.join(sorted(c.__abstractmethods__))}" for c in there]
         kind = base.__name__.removesuffix("Declaration").lower()
-        more = "".join(lacks if not classes else ())
+        more = "" if classes else "".join(lacks)  # all are abstract
         raise BenchError(f"{module.__file__}: expected one class of a {kind}, found {names}{more}")
     return classes[0]
-
-
-def _lacking(cls: type) -> list[str]:
-    """Names of what a class must override and does not."""
-    return sorted(getattr(cls, "__abstractmethods__", ()))

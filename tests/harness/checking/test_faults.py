@@ -116,7 +116,7 @@ def test_what_diverges_is_not_sent_to_another_protocol(quick, store):
 
 
 def test_processes_of_the_check_tell_nothing_again(tmp_path, monkeypatch, recwarn):
-    """What is passed over was told in the process that began them."""
+    """The process that began them has told what is passed over."""
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
