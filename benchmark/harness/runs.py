@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -118,6 +118,8 @@ class _Writer:
     store: Store
     queries: bool
     anew: bool
+    bases: dict[str, Record] = field(default_factory=dict)
+    """Records of the independent model, on which those of methods are based, by evaluation."""
 
     def write(self, result: Result) -> None:
         """Write a record; one of the same result that another process has just written stays.
@@ -130,10 +132,13 @@ class _Writer:
         if key in self.known:
             return
         path, setup, store = self.paths[key], self.plan.setup, self.store
-        record = base = make_record(setup, result, store)
-        if result.evaluation is not result.bound:
+        record = make_record(setup, result, store)
+        if result.evaluation is result.bound:
+            self.bases[result.bound.name] = record
+        elif result.bound.name not in self.bases:
             independent = next(r for r in self.plan.results if r.evaluation is result.bound)
-            base = make_record(setup, independent, store)
+            self.bases[result.bound.name] = make_record(setup, independent, store)
+        base = self.bases[result.bound.name]
         packed, of_base = (
             None if stage is None else (store.path(stage.name) / DETAILS).read_bytes()
             for stage in (result.evaluation, result.bound)

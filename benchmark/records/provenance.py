@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -20,6 +21,12 @@ _PACKAGES = (
 
 def packages() -> dict[str, str]:
     """Versions of everything that computes."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Read once: what a process has imported stays, and each version is a file to read."""
     versions = {"python": platform.python_version(), "compatbench": version("compatbench")}
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import re
 import statistics
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,11 +74,17 @@ def option_notes(declared: MethodDeclaration | DatasetDeclaration) -> dict[str, 
     notes: dict[str, str] = {}
     for cls in reversed(type(declared).__mro__):
         if "__dataclass_fields__" in vars(cls):
-            notes |= field_notes(inspect.getsource(cls))
+            notes |= _class_notes(cls)
     return {
         f.name: f"{getattr(declared, f.name)!r}{'  # ' + notes[f.name] if f.name in notes else ''}"
         for f in dataclasses.fields(declared)
     }
+
+
+@cache
+def _class_notes(cls: type) -> dict[str, str]:
+    """Notes of one class: variants and what derives from it ask again."""
+    return field_notes(inspect.getsource(cls))
 
 
 def _needs(method: MethodDeclaration) -> list[str]:

@@ -1,6 +1,8 @@
 """The nearest gallery items of some queries, for pages that show them."""
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,10 +56,16 @@ class NearestItems:
         return Nearest(tuple(kept), self.queries, nearest, right)
 
 
+@cache
+def _libraries() -> Any:
+    """The libraries of products: looking for them takes longer than many a product."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 def _scores(query: Vectors, gallery: Vectors) -> Vectors:
     """Nearness of each item to each query, ``[n_query, n_gallery]``: larger is nearer."""
-    from threadpoolctl import threadpool_limits
-
     # Sums would depend on the number of threads in their last bits, and so would the order of ties.
-    with threadpool_limits(1):
+    with _libraries().limit(limits=1):
         return 2 * query @ gallery.T - np.einsum("ij,ij->i", gallery, gallery)
