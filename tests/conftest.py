@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -20,6 +21,52 @@ os.environ.pop("COLUMNS", None)
 ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OMNIGLOT = ROOT.parent / "shared" / "data" / "omniglot-small"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Look for no garbage among the modules and tests that are gathered; all of them stay."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what the tests make alone: a million objects are there before."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """At the end everything goes, as it does without tests."""
+    gc.unfreeze()
+
+
+@pytest.fixture(scope="session")
+def drawn():
+    """Draw the pictures of details: what tests leave out of runs, of which it is a third.
+
+    The workload beside which stages are timed is a small one, too.
+    """
+    from benchmark.harness import execution
+    from benchmark.harness.evaluation import details
+
+    really = details.draw
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(details, "draw", lambda *_: None)
+        patch.setattr(execution, "convolution", lambda: sum(range(10_000)))
+        yield really
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _short_runs(request) -> None:
+    """Runs leave out what takes long; where no test has torch, there is no run to shorten."""
+    if "torch" in sys.modules:
+        request.getfixturevalue("drawn")
+
+
+@pytest.fixture
+def pictures(drawn, monkeypatch) -> None:
+    """Runs of this test draw the pictures of their details, as the command does."""
+    monkeypatch.setattr("benchmark.harness.evaluation.details.draw", drawn)
 
 
 @pytest.fixture(scope="session")

@@ -22,10 +22,12 @@ SMALL = {"fct:simclr.width": 64, "fastfill.width": 64}
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    """One finished run: its folder and records."""
+def done(drawn, tmp_path_factory):
+    """One finished run with its pictures: its folder and records."""
     folder = tmp_path_factory.mktemp("run")
-    records = toy(METHODS, folder / "store", folder / "runs", "extended-class", settings=SMALL)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("benchmark.harness.evaluation.details.draw", drawn)
+        records = toy(METHODS, folder / "store", folder / "runs", "extended-class", settings=SMALL)
     return folder, {r.method: r for r in records}
 
 
@@ -131,7 +133,7 @@ def test_what_pages_draw(done) -> None:
     assert -1 <= order.tau <= 1
 
 
-def test_same_bytes_again_and_made_anew_where_it_is_lost(done, tmp_path) -> None:
+def test_same_bytes_again_and_made_anew_where_it_is_lost(done, pictures, tmp_path) -> None:
     folder, records = done
     asked = {"store": tmp_path / "s", "out": tmp_path / "o", "compute": CPU}
     again = run(METHODS[-1:], "extended-class", "toy", **asked)[-1]

@@ -18,7 +18,6 @@ from support.toy_runs import run_toy_seeds
 
 from benchmark.errors import BenchError
 from benchmark.harness.core_board import read_core_board
-from benchmark.harness.evaluation import details
 from benchmark.harness.published_models import INDEX, parse_published, read_published
 from benchmark.harness.publishing import publish
 from benchmark.harness.record_builder import _times
@@ -208,7 +207,6 @@ def test_overwrite_begins_from_the_published_models_again(theirs, published, tmp
 def test_verifying_trains_what_the_record_trained_and_takes_what_it_took(
     theirs, published, ours, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(details, "draw", lambda *_: None)
     shutil.copytree(published, tmp_path / "results" / "models")
     monkeypatch.chdir(tmp_path)
     assert read_published().index == read_published(published).index

@@ -16,7 +16,6 @@ from support.toy_runs import ONE_EPOCH, run_toy
 
 from benchmark.data import rendering
 from benchmark.errors import BenchError
-from benchmark.harness.evaluation import details
 from benchmark.harness.repeating import Repetition, other_work, repeat, request_of
 from benchmark.records.files import read_record
 from benchmark.records.verified import read_verification, verification_path, write_verification
@@ -37,9 +36,7 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def repetition(path, tmp_path_factory):
     """It trained again from the start, with a store that keeps what was trained."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(details, "draw", lambda *_: None)
-        return repeat(read_record(path), store=tmp_path_factory.mktemp("again"))
+    return repeat(read_record(path), store=tmp_path_factory.mktemp("again"))
 
 
 def altered(record, by):
@@ -153,7 +150,7 @@ def test_a_folder_that_takes_no_badge_is_told_before_training(path, monkeypatch)
 
 
 @pytest.mark.slow
-def test_the_command(path, tmp_path):
+def test_the_command(pictures, path, tmp_path):
     """From the start, with a badge; and exit code 2 for a record that was altered and sealed."""
     verification_path(path).unlink(missing_ok=True)
     # Pictures of the details were left out above, and are a part of what is compared.
@@ -168,7 +165,7 @@ def test_the_command(path, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_committed_record_comes_out_again(tmp_path):
+def test_a_committed_record_comes_out_again(pictures, tmp_path):
     """Minutes: from the images on, with nothing that is stored."""
     committed = read_record(COMMITTED)
     if committed.dataset.facts["ink"] != rendering.ink_hash():

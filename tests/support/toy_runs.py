@@ -28,7 +28,7 @@ def run_toy(methods, root, protocol="open-class", **settings):
 
 
 def toy(methods, store, out, protocol="open-class", **options):
-    """Records of a run on the toy track, pictures and all."""
+    """Records of a run on the toy track."""
     options = {"compute": Compute("cpu"), **options}
     return run(methods, protocol, "toy", store=store, out=out, **options)
 

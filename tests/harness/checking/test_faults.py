@@ -16,7 +16,6 @@ from support.packages import installed, write_package
 from benchmark.errors import BenchError, PassedOverWarning
 from benchmark.harness.checking import repeats, replay
 from benchmark.harness.checking.method import check_method
-from benchmark.harness.evaluation import details
 from benchmark.training import loop
 
 
@@ -53,7 +52,6 @@ class Here:
 @pytest.fixture
 def quick(monkeypatch):
     monkeypatch.setattr(repeats, "Elsewhere", Here)
-    monkeypatch.setattr(details, "draw", lambda *_: None)
 
 
 def fault(name: str, store: Path) -> str:
