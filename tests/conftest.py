@@ -63,6 +63,12 @@ def _short_runs(request) -> None:
         request.getfixturevalue("drawn")
 
 
+@pytest.fixture(scope="session")
+def cards(tmp_path_factory) -> Path:
+    """A folder for the cards of methods, which each page has: made once in a session."""
+    return tmp_path_factory.mktemp("cards")
+
+
 @pytest.fixture
 def pictures(drawn, monkeypatch) -> None:
     """Runs of this test draw the pictures of their details, as the command does."""

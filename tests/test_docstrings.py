@@ -2,22 +2,33 @@
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 QUESTIONS = {"how", "if", "what", "when", "where", "whether", "which", "who", "whose", "why"}
 
 
+@cache
+def read(file):
+    """Line and first line of every docstring, and of the text below an attribute; all classes."""
+    lines, classes = [], []
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            text = node.value.value
+            if isinstance(text, str) and text.strip():
+                lines.append((node.lineno, text.strip().splitlines()[0]))
+        elif isinstance(node, ast.ClassDef):
+            classes.append(node.name)
+    return lines, classes
+
+
 def first_lines():
-    """Place and first line of every docstring, and of the text below an attribute."""
+    """Place and first line of every such text."""
     for folder in ("benchmark", "methods", "protocols", "leaderboard", "docs", "tests"):
         for file in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(file.read_text())):
-                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                    text = node.value.value
-                    if isinstance(text, str) and text.strip():
-                        place = f"{file.relative_to(ROOT)}:{node.lineno}"
-                        yield place, text.strip().splitlines()[0]
+            for line, text in read(file)[0]:
+                yield f"{file.relative_to(ROOT)}:{line}", text
 
 
 def test_no_docstring_opens_with_a_question():
@@ -30,11 +41,11 @@ def test_no_docstring_opens_with_a_question():
 def test_no_class_name_stands_for_two_things():
     """Adapters are apart: each is a file of its own, whose source is a part of its records."""
     names = Counter(
-        node.name
+        name
         for folder in ("benchmark", "leaderboard")
         for file in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        for name in read(file)[1]
+        if not name.startswith("_")
     )
     assert len(names) > 200
     assert [name for name, n in names.items() if n > 1] == []

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.command import call
 
 ROOT = Path(__file__).parents[2]
 RUN = ("run", "-m", "bct", "-p", "open-class", "-t", "glyphs", "--device", "cpu")
@@ -55,10 +56,17 @@ def test_a_run_says_that_it_goes_on(tmp_path):
     assert code == 130
     assert err.splitlines()[-1] == "bench: stopped; the same command goes on from here"
     assert "Traceback" not in err
-    code, err = stopped(
-        tmp_path, *RUN, "--existing", "overwrite", "--store", tmp_path / "t",
-        begun=lambda _: (tmp_path / "t").exists(),
-    )  # fmt: skip
+
+
+def test_a_run_that_overwrites_begins_anew(monkeypatch, tmp_path):
+    """In this process: what the one above shows of another is not the words."""
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchmark.harness.executor.run_one", interrupted)
+    words = ("--existing", "overwrite", "--store", tmp_path / "s", "--out", tmp_path / "o")
+    code, _, err = call(*RUN, *words)
     assert code == 130 and err.endswith("bench: stopped; --existing overwrite begins anew\n")
 
 

@@ -118,12 +118,12 @@ def test_second_call_answers_from_records(done, heard) -> None:
     assert [r.key for r in again] == [r.key for r in records.values()]
 
 
-def test_second_call_loads_no_torch(done, monkeypatch) -> None:
+def test_second_call_loads_no_torch(done, cards, monkeypatch) -> None:
     folder, _ = done
     words = ["run", "-m", "bct,fct,mixbct", "-p", "open-class", "-t", "toy",
              "--out", str(folder / "runs"), "--store", str(folder / "nothing")]  # fmt: skip
     # The first page of all makes the cards of the methods, which takes torch.
-    monkeypatch.setenv("COMPATBENCH_STORE", str(folder / "cards"))
+    monkeypatch.setenv("COMPATBENCH_STORE", str(cards))
     assert call(*words)[0] == 0
     code = (
         f"import sys\nfrom benchmark.cli.app import main\ntry: main({words})\n"
@@ -143,8 +143,9 @@ def test_another_method_trains_only_itself(done, heard) -> None:
 
 def test_same_seed_same_record_other_seed_another(done, tmp_path) -> None:
     records = done[1]
-    again = toy(METHODS[1:], tmp_path / "s", tmp_path / "o", seeds=[0, 1])
-    for record in again:
+    again = toy(METHODS[1:], tmp_path / "s", tmp_path / "o", seeds=[0])
+    other = toy(METHODS[2:], tmp_path / "s", tmp_path / "o", seeds=[1])
+    for record in [*again, *other]:
         first = records[record.method].result()
         if record.seed == 0:
             assert record.result() == first

@@ -1,7 +1,5 @@
 """The records of the report's tests, and sites made of them."""
 
-import os
-
 import pytest
 from support.records import make_record
 from support.sites import sample, write
@@ -15,15 +13,11 @@ def make():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cards(tmp_path_factory):
+def _kept_cards(cards):
     """Cards are kept for the session, not in the user's cache."""
-    before = os.environ.get("COMPATBENCH_STORE")
-    os.environ["COMPATBENCH_STORE"] = str(tmp_path_factory.mktemp("store"))
-    yield
-    if before is None:
-        del os.environ["COMPATBENCH_STORE"]
-    else:
-        os.environ["COMPATBENCH_STORE"] = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPATBENCH_STORE", str(cards))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -347,7 +347,7 @@ def test_a_readers_question_is_answered_in_a_click(visit, question):
 BOARDS = [kind for kind in KINDS if kind.startswith("boards/") and "loss-change" not in kind]
 
 
-@pytest.mark.parametrize("width", [1024, 1280])
+@pytest.mark.parametrize("width", [1024, pytest.param(1280, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", BOARDS)
 def test_boards_are_tables_from_1024_pixels_on(visit, name, width):
     page = visit(name, width)

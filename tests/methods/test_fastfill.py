@@ -225,9 +225,13 @@ def noisy():
 
 
 @pytest.mark.parametrize(
-    "chosen", [{}, {"losses": "l2"}, {"losses": "disc"}, {"diagonal": True}], ids=str
+    ("chosen", "precision"),
+    [
+        *((each, "32-true") for each in ({}, {"losses": "l2"}, {"diagonal": True})),
+        *((each, "bf16-mixed") for each in ({}, {"losses": "disc"}, {"diagonal": True})),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_expected_sigma_ranks_items(noisy, chosen, precision):
     """On items it was not fitted to; far from what chance gives (0 +- 0.05 of 200 items)."""
     old, new, centres, labels = noisy

@@ -10,7 +10,7 @@ from support.problems import examples
 from benchmark.metrics import identification as ident
 from benchmark.metrics.catalog import describe
 
-many = examples(150)
+many = examples(60)
 
 
 @st.composite

@@ -10,7 +10,7 @@ from support.problems import examples
 
 from benchmark.metrics import verification
 
-many = examples(200)
+many = examples(60)
 
 
 @st.composite

@@ -20,7 +20,6 @@ from benchmark.models.clip import MEAN, STD, ClipTexts
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import embed_texts
 
-open_clip = pytest.importorskip("open_clip")
 TINY = {
     "embed_dim": 16, "quick_gelu": True,
     "vision_cfg": {
@@ -36,6 +35,7 @@ TEXTS = ["a photograph of a cat", "two dogs", ""]
 @pytest.fixture(scope="module", autouse=True)
 def tiny(tmp_path_factory):
     """A pretrained pair: the library's own model, and the file of its weights."""
+    open_clip = pytest.importorskip("open_clip")  # here: all processes gather all tests
     folder = tmp_path_factory.mktemp("clip")
     (folder / "tiny-clip.json").write_text(json.dumps(TINY))
     open_clip.add_model_config(folder / "tiny-clip.json")
@@ -64,7 +64,7 @@ def test_a_pair_is_the_library_s(tiny, tmp_path):
     load_weights(texts.text, spec(path), path, "text")
     got = embed_texts(texts, TEXTS, torch.device("cpu"))
     with torch.no_grad():
-        want = model.encode_text(open_clip.get_tokenizer("tiny-clip")(TEXTS))
+        want = model.encode_text(pytest.importorskip("open_clip").get_tokenizer("tiny-clip")(TEXTS))
     torch.testing.assert_close(got, want)
     save_module(texts, tmp_path / "t.safetensors")
     again = embed_texts(load_module(tmp_path / "t.safetensors"), TEXTS, torch.device("cpu"))
@@ -120,7 +120,9 @@ def test_from_captions_to_a_record_without_training_the_pair(tiny, tmp_path):
     vectors = np.load(store.path(made.name) / "vectors.npy")
     captions = [f"a picture of thing {i}, seen {k} times" for i in range(20) for k in range(2)]
     with torch.no_grad():
-        want = model.encode_text(open_clip.get_tokenizer("tiny-clip")(captions))
+        want = model.encode_text(
+            pytest.importorskip("open_clip").get_tokenizer("tiny-clip")(captions)
+        )
     np.testing.assert_allclose(vectors, want.numpy(), rtol=1e-4, atol=1e-5)
 
 

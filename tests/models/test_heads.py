@@ -68,7 +68,7 @@ def doubles(head):
     margin=st.floats(0, 1.2),
     smoothing=st.sampled_from([0.0, 0.1, 0.5]),
 )
-@settings(deadline=None, max_examples=150, derandomize=True)
+@settings(deadline=None, max_examples=60, derandomize=True)
 def test_loss_is_the_equation(kind, seed, scale, margin, smoothing):
     head, f, labels = make(kind, seed, scale=scale, margin=margin, smoothing=smoothing)
     got = head(torch.from_numpy(f), torch.from_numpy(labels)).item()
@@ -95,7 +95,7 @@ def test_gradient_is_the_slope_of_the_equation(kind, seed):
 
 
 @given(theta=st.floats(0.001, math.pi - 0.001), margin=st.floats(0, 1.5))
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(deadline=None, max_examples=60, derandomize=True)
 def test_added_angle_in_float64(theta, margin):
     got = add_angle(torch.tensor(math.cos(theta), dtype=torch.float64), margin).item()
     if theta + margin < math.pi:

@@ -55,7 +55,7 @@ def test_an_index_with_a_tenth_of_another_model_is_told():
 
 
 @pytest.mark.skipif(not (REAL / "npl.npz").is_file(), reason="vectors of real models are not here")
-@pytest.mark.parametrize("corpus", ["cranfield", "npl"])
+@pytest.mark.parametrize("corpus", ["cranfield", pytest.param("npl", marks=pytest.mark.slow)])
 def test_texts_by_two_models_are_told_from_texts_of_two_kinds(corpus):
     with np.load(REAL / f"{corpus}.npz") as file:
         names = [k for k in file.files if k.endswith(".docs") and k != "ids.docs"]
