@@ -48,7 +48,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int], Values]] = {
     "log-normal, won": _lognormal,
     "reciprocal ranks": _ranks,
 }
-"""How much queries differ that do."""
+"""Differences of the queries that differ."""
 
 
 def rows(samples: int = 2000) -> list[dict[str, Any]]:

@@ -169,7 +169,7 @@ REAL = Path(__file__).parents[3] / "shared" / "data"
     ("old", "new", "better"),
     [
         ("bge-small-en-v1.5", "paraphrase-minilm-l3-v2", False),
-        pytest.param("wordllama", "bge-small-en-v1.5", True, marks=pytest.mark.slow),
+        ("wordllama", "bge-small-en-v1.5", True),
     ],
 )
 def test_real_models_are_told_apart_from_a_tenth(old, new, better):
