@@ -76,8 +76,8 @@ def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> 
     tested = sum(d.p_value is not None for d in differences)
     if tested:
         yield (
-            f"Interval: 95 %, over {over}. p: two-sided, signs of the differences flipped at "
-            f"random; Holm: corrected for the {tested} lines."
+            f"Interval: 95 %, over {over}. p: two-sided, by Student's t, below 0.05 just where "
+            f"the interval is off 0; Holm: corrected for the {tested} lines."
         )
     unit = "identities" if by == "identity" else "queries"
     if any(getattr(d, f"n_{unit}") < LEAST_GROUPS for d in differences):
@@ -86,7 +86,7 @@ def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> 
     if at_threshold:
         yield (
             "TAR and TPIR: over identities, impostors among them, the threshold found anew in each "
-            "draw; p by Student's t."
+            "draw; their intervals are corrected for skewness, their p are not."
         )
     if any(d.difference.low is None for d in at_threshold):
         yield (
