@@ -8,6 +8,7 @@ from typing import Any
 from benchmark.errors import AbsentError, BenchError
 from benchmark.records.files import STUDIES, study_records
 from benchmark.report import numbers
+from benchmark.report.outcome import RAW
 from benchmark.studies.factors import tables
 from benchmark.studies.factors.design import FILE, FactorStudy, read_study
 from benchmark.studies.factors.model import Factors, fit
@@ -39,6 +40,7 @@ def factors_page(
     return {
         "study": study, "found": [tables.summary(each) for each in found],
         "answers": [tables.answer(study, each) for each in found],
+        "raw": RAW if any(e.method == RAW for each in found for e in each.effects) else "",
         "factors": [_factor(study, found, name) for name in study.factors],
         "figures": _figures(study, found),
     }  # fmt: skip

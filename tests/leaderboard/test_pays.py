@@ -9,6 +9,7 @@ from support.sites import rendered
 
 from benchmark.records.files import write_record
 from benchmark.records.record import record_path
+from benchmark.report.outcome import RAW
 from benchmark.studies.factors.design import FILE, read_study
 from leaderboard.pages.factors import factors_page
 
@@ -57,6 +58,8 @@ def test_the_page_says_from_where_on_a_method_pays(study):
     matters = "The number of training classes matters: bct keeps most at 3,000 and least at 30."
     assert told.startswith(matters), told
     assert "By CMC@1 methods are above the old model only here." in text
+    assert "is the control" not in text
+    assert "is the control" in rendered("pays", values | {"raw": RAW}, pays=True)
     assert "Above old/old from 300 on: bct." in text
     assert len(values["figures"]) == len(values["factors"]) == 5
     for name in values["figures"]:
