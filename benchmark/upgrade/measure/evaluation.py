@@ -230,7 +230,7 @@ def _joined(rows: Ints, scores: Floats, more: Ints, its: Floats) -> tuple[Ints, 
         key[query, place + 1] = _NOBODY
         none = key == _NOBODY
         x[none], y[none] = np.nan, np.nan
-        order = np.argsort(key, axis=1, kind="stable")
+        order = np.argsort(none, axis=1, kind="stable")  # the others are in order
         out[here] = np.take_along_axis(np.where(none, -1, key), order, 1)
         a[here], b[here] = (np.take_along_axis(each, order, 1) for each in (x, y))
     return out, a, b

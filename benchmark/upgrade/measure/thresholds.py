@@ -120,8 +120,13 @@ def cutoff(
     top = top[np.argsort(-scores[top], kind="stable")]
     q, i, ranked = q[top], i[top], scores[top].astype(np.float64)
     found = np.empty(len(wanted))
+    front = 2 * int(taken.sum())  # mostly enough: a draw is of about as many pairs
     for k, each in enumerate(wanted):
-        found[k] = _between(ranked, np.cumsum(queries[k, q] * items[k, i]), each)
+        for some in (front, len(top)):
+            above = np.cumsum(queries[k].take(q[:some]) * items[k].take(i[:some]))
+            if above[-1] >= each:
+                break
+        found[k] = _between(ranked, above, each)
     made = Cutoff(strategy, rule, threshold, _estimate(found), rate, accepted)
     own = np.nonzero(pairs.genuine & ~pairs.left_out)
     if not len(own[0]):
