@@ -74,9 +74,9 @@ def planted(noise: float = 0.15, n: int = 1500, q: int = 80, dim: int = 24) -> P
     return Planted(new, queries, old, old_queries, relevant, rotation)
 
 
-def noise() -> Planted:
+def noise(n: int = 1500) -> Planted:
     """The old model knows nothing of the items."""
-    made = planted()
+    made = planted(n=n)
     old = np.random.default_rng(2).standard_normal(made.old.shape).astype(np.float32)
     return Planted(made.new, made.queries, old, made.old_queries, made.relevant, made.rotation)
 

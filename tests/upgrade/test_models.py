@@ -18,7 +18,7 @@ from benchmark.upgrade.show.wording import reasons, risks
 
 @pytest.fixture(scope="module")
 def made():
-    return planted(n=900, q=120)
+    return planted(n=700, q=120)
 
 
 def blurred(vectors, by, seed=5):
@@ -27,9 +27,10 @@ def blurred(vectors, by, seed=5):
 
 
 @pytest.fixture(scope="module")
-def given(made):
+def given():
     """Arguments of a report: a good model, one that is hardly another, and a bad one."""
-    found = made.arguments(made.sample(450)) | {"maps": "procrustes,procrustes:query"}
+    made = planted(n=600, q=60)
+    found = made.arguments(made.sample(300)) | {"maps": "procrustes,procrustes:query"}
     new, queries = found.pop("new_gallery"), found.pop("queries")
     pairs = {
         name: (blurred(new, by), blurred(queries, by, 6))
@@ -94,9 +95,10 @@ def test_differences_are_paired(made):
     assert (said["low"], said["high"]) == pytest.approx(expected.interval(), abs=1e-4)
 
 
-def test_samples_and_queries_need_not_be_the_same(made, tmp_path):
+def test_samples_and_queries_need_not_be_the_same(tmp_path):
     """Items that all models have count; queries go by their id, in any order."""
-    rows, rng = made.sample(450), np.random.default_rng(3)
+    made = planted(n=600, q=60)
+    rows, rng = made.sample(350), np.random.default_rng(3)
     fewer, order = rng.permutation(rows)[:-60], rng.permutation(len(made.queries))
     names = np.arange(len(made.queries))
     files = {}
@@ -120,7 +122,7 @@ def test_samples_and_queries_need_not_be_the_same(made, tmp_path):
 
 
 def test_a_damaged_model_is_found_before_the_first_is_measured(made):
-    given = made.arguments(made.sample(450)) | {"maps": "procrustes:query"}
+    given = made.arguments(made.sample(350)) | {"maps": "procrustes:query"}
     new, queries = given.pop("new_gallery"), given.pop("queries")
     damaged, heard = queries.copy(), []
     damaged[3, 2] = np.nan
@@ -179,10 +181,15 @@ def test_each_model_is_warned_of(unlike):
     assert not any(line.startswith("Warning: good") for line in told)
 
 
-def test_what_holds_for_all_models_is_warned_of_once(given):
-    models = {name: given["models"][name] for name in ("good", "alike")}
-    same = given | {"old_queries": np.ones_like(given["old_queries"]), "models": models}
-    same["maps"] = "procrustes"
+def test_what_holds_for_all_models_is_warned_of_once():
+    made = planted(n=600, q=60)
+    same = made.arguments(np.arange(600)) | {"maps": "procrustes"}
+    new, queries = same.pop("new_gallery"), same.pop("queries")
+    same["models"] = {
+        name: (blurred(new, by), blurred(queries, by, 6))
+        for name, by in (("good", 0.0), ("alike", 0.02))
+    }
+    same["old_queries"] = np.ones_like(same["old_queries"])
     told = benchmark.upgrade(**same).document["inputs"]["told"]
     assert told.count("Warning: all vectors of the old queries are the same: "
                       "nothing can be told from them") == 1  # fmt: skip

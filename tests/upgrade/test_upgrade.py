@@ -15,9 +15,11 @@ from benchmark import BenchError
 from benchmark.cli.app import app
 from benchmark.metrics.intervals import mean_interval
 from benchmark.report.renderers.terminal import plain
+from benchmark.upgrade import run
 from benchmark.upgrade.decide.gate import Condition
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.formats.rows import ArrayRows
+from benchmark.upgrade.read.inputs import read_inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints, UpgradeRequest, missing
 from benchmark.upgrade.show.page import render
 from benchmark.upgrade.show.tables import tables
@@ -30,18 +32,26 @@ def made():
 
 
 @pytest.fixture(scope="module")
-def report(made):
-    """From a sample of the gallery."""
-    return benchmark.upgrade(**made.arguments(made.sample(800)), items=1_000_000, price=0.5)
+def sampled(made):
+    """The report from a sample of the gallery, and the study that it is of."""
+    kept, study = [], run.study
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "study", lambda *given: kept.append(study(*given)) or kept[-1])
+        report = benchmark.upgrade(**made.arguments(made.sample(800)), items=1_000_000, price=0.5)
+    (only,) = kept
+    return report, only
 
 
 @pytest.fixture(scope="module")
-def studies(made):
-    """From the sample, and from everything embedded again."""
+def report(sampled):
+    """From a sample of the gallery."""
+    return sampled[0]
 
-    return tuple(
-        studied(made.arguments(rows)) for rows in (made.sample(800), np.arange(len(made.new)))
-    )
+
+@pytest.fixture(scope="module")
+def studies(made, sampled):
+    """From the sample, and from everything embedded again."""
+    return sampled[1], studied(made.arguments(np.arange(len(made.new))))
 
 
 def by_name(report):
@@ -118,8 +128,8 @@ def test_nothing_is_recommended_that_cannot_be_done(studies):
 
 def test_a_dead_old_model():
     """Its recorded queries still give the lower bound, which nobody can have."""
-    made = planted()
-    report = benchmark.upgrade(**made.arguments(made.sample(800)), old_model=False, wanted=1.0)
+    made = planted(n=700, q=60)
+    report = benchmark.upgrade(**made.arguments(made.sample(300)), old_model=False, wanted=1.0)
     assert report.recommended == REEMBED
     needing = {n for n, each in by_name(report).items() if "old_model" in each["needs"]}
     assert needing == {KEEP, "midpoint", "slerp", "rrf", "rrf-converted", "cascade"}
@@ -129,8 +139,8 @@ def test_a_dead_old_model():
 
 
 def test_without_old_queries_shares_are_of_the_new_score():
-    made = planted()
-    given = made.arguments(made.sample(800)) | {"old_queries": None}
+    made = planted(n=700, q=60)
+    given = made.arguments(made.sample(300)) | {"old_queries": None}
     report = benchmark.upgrade(**given)
     found = by_name(report)
     assert KEEP not in found and "no queries by the old model" in report.document["left_out"][KEEP]
@@ -162,7 +172,7 @@ def test_without_judgements_it_is_agreement(made):
 
 def test_without_judgements_no_upgrade_is_announced(tmp_path):
     """The new model knows nothing of the items, and agrees with itself all the same."""
-    made = noise()
+    made = noise(700)
     given = made.arguments(np.arange(len(made.new))) | {
         "old_gallery": made.new, "new_gallery": made.old, "queries": made.old_queries,
         "old_queries": made.queries, "compressed": True, "transition": True,
@@ -190,18 +200,20 @@ def test_without_judgements_no_upgrade_is_announced(tmp_path):
     assert "the old model shares" in chance and "swapped" not in str(report)
 
 
-def test_rows_in_another_order_are_matched_by_id_or_refused(made, report):
-    rows = np.sort(made.sample(800))
-    again = benchmark.upgrade(**made.arguments(rows))
-    scores = [{n: s["metrics"] for n, s in by_name(r).items()} for r in (report, again)]
-    assert scores[0] == scores[1]
+def test_rows_in_another_order_are_matched_by_id_or_refused():
+    made = planted(n=600, q=30)
+    rows = made.sample(300)
+    reports = [benchmark.upgrade(**made.arguments(order)) for order in (rows, np.sort(rows))]
+    scores = [{n: s["metrics"] for n, s in by_name(r).items()} for r in reports]
+    assert rows.tolist() != np.sort(rows).tolist() and scores[0] == scores[1]
     shuffled = np.random.default_rng(0).permutation(len(made.new))
     with pytest.raises(BenchError, match="same order"):
         benchmark.upgrade(made.old, made.new[shuffled], made.queries, maps="procrustes")
 
 
-def test_queries_that_are_items_are_left_out_for_themselves(made):
+def test_queries_that_are_items_are_left_out_for_themselves():
     """Without it every query finds itself first."""
+    made = planted(n=600, q=60)
     rows, items = np.arange(len(made.new)), made.relevant
     given = made.arguments(rows) | {
         "queries": made.new[items], "old_queries": made.old[items], "maps": "procrustes",
@@ -274,7 +286,7 @@ def test_judgements_of_several_items_and_long_names(made):
         for q, row in enumerate(made.relevant)
     }
     ids = {"old_gallery": names, "new_gallery": names[rows]}
-    qrels = studied(given | {"qrels": qrels, "ids": ids, "maps": "procrustes"}).inputs.qrels
+    qrels = read_inputs(UpgradeRequest(**given | {"qrels": qrels, "ids": ids})).qrels
     assert len(qrels.rows) == 2 * len(made.relevant) - 1
     first = made.relevant[0]
     assert qrels.rows[0] == first and qrels.gains[0] == 2.0
