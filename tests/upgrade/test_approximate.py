@@ -75,9 +75,11 @@ def test_by_agreement_the_index_holds_the_held_out_items(made):
     assert "Behind an approximate index (HNSW)" in render(report.document)
 
 
-@pytest.mark.parametrize(("n", "twice"), [(50, True), (1200, False)])
-def test_scores_of_the_first_of_two_fits_say_so(made, n, twice):
+@pytest.mark.parametrize(("n", "twice"), [(50, True), (400, False)])
+def test_scores_of_the_first_of_two_fits_say_so(n, twice):
     """Each map has seen one half of the relevant items, if most of the sample is relevant."""
+    pytest.importorskip("faiss")
+    made = planted(n=800, q=60, dim=16)
     document = benchmark.upgrade(**made.arguments(made.sample(n)), approximate="hnsw").document
     pairs = document["index"]["judged_pairs"]
     assert document["inputs"]["judged_pairs"] == 60 and (pairs < 60) == twice

@@ -54,13 +54,13 @@ def outcomes(found):
 @pytest.mark.parametrize("complete", [False, True])
 def test_no_result_depends_on_the_parts(tmp_path, complete, monkeypatch):
     """Neither on parts, nor on whether new vectors are held in memory, read along or copied."""
-    made = planted(n=1200, q=40, dim=12)
-    rows = np.arange(1200) if complete else made.sample(500)
+    made = planted(n=1000, q=15, dim=12)
+    rows = np.arange(1000) if complete else made.sample(400)
     arguments = given(made, rows, tmp_path)
     whole = studied(arguments)
     for ends, in_memory, sort in [
-        ([(0, 1), (1, 700), (700, 1200)], 2**29, False),
-        ([(0, 601), (601, 1200)], 0, True),  # read along
+        ([(0, 1), (1, 700), (700, 1000)], 2**29, False),
+        ([(0, 601), (601, 1000)], 0, True),  # read along
     ]:
         monkeypatch.setattr(joining, "IN_MEMORY", in_memory)
         if sort:
@@ -74,7 +74,7 @@ def test_no_result_depends_on_the_parts(tmp_path, complete, monkeypatch):
     arguments = given(made, shuffled, tmp_path)
     assert outcomes(studied(arguments)) == outcomes(whole)  # from a copy
     with pytest.raises(BenchError, match=r"new\.npy: expected the gallery's order for the engine"):
-        studied(arguments, InParts([(0, 1200)]))
+        studied(arguments, InParts([(0, 1000)]))
 
 
 def test_parts_of_a_gallery():

@@ -82,38 +82,41 @@ def test_queries_that_maps_of_other_texts_are_fitted_on(made):
     assert one.startswith("100 of 100 queries are among the texts that maps are fitted on")
 
 
-def test_queries_that_should_be_items_and_are_none(made):
-    """Of a hundred queries none, or one, has the id of an item."""
-    for first, odd in ((600, True), (599, False)):
-        ids = {"queries": np.arange(first, first + 100), "old_gallery": np.arange(600)}
+def test_queries_that_should_be_items_and_are_none():
+    """Of forty queries none, or one, has the id of an item."""
+    made = planted(n=300, q=40, dim=16)
+    for first, odd in ((300, True), (299, False)):
+        ids = {"queries": np.arange(first, first + 40), "old_gallery": np.arange(300)}
         ids |= {"old_queries": ids["queries"], "new_gallery": ids["old_gallery"]}
         qrels = {first + q: {int(row): 1.0} for q, row in enumerate(made.relevant)}
         told = warnings(made, qrels=qrels, ids=ids, queries_are_items=True)
         assert told == odd * [
             "queries are items, but no query has the id of an item of old_gallery, so none is left "
-            "out of its own results: the first is '600'"
+            "out of its own results: the first is '300'"
         ]
         assert warnings(made, qrels=qrels, ids=ids) == []
 
 
-def test_judgements_that_count_from_one(made):
+def test_judgements_that_count_from_one():
+    made = planted(n=300, q=40, dim=16)
+
     def counted(query, item):
         qrels = {q + query: {int(row) + item: 1.0} for q, row in enumerate(made.relevant)}
-        return qrels | {100 - 1 + query: {600 - 1 + item: 1.0, 1: 1.0}}
+        return qrels | {40 - 1 + query: {300 - 1 + item: 1.0, 1: 1.0}}
 
     told = [line for line in warnings(made, qrels=counted(1, 1)) if "counted" in line]
     assert told == [
         f"{name} has no ids, so its rows are known by number, from 0; the judgements name "
         f"{last} but no {last.split()[0]} 0: are they counted from 1?"
-        for name, last in (("queries", "query 100"), ("old_gallery", "item 600"))
+        for name, last in (("queries", "query 40"), ("old_gallery", "item 300"))
     ]
     for query, item, names in ((1, 0, ["queries"]), (0, 1, ["old_gallery"]), (0, 0, [])):
         told = warnings(made, qrels=counted(query, item))
         assert [line.split()[0] for line in told if "counted" in line] == names
-    ids = {"queries": np.arange(1, 101), "old_gallery": np.arange(1, 601)}
+    ids = {"queries": np.arange(1, 41), "old_gallery": np.arange(1, 301)}
     ids |= {"old_queries": ids["queries"], "new_gallery": ids["old_gallery"]}
     assert warnings(made, qrels=counted(1, 1), ids=ids) == []
-    texts = {"pairs_old": made.old[:300], "pairs_new": made.new[:300], "new_gallery": None}
+    texts = {"pairs_old": made.old[:150], "pairs_new": made.new[:150], "new_gallery": None}
     told = warnings(made, qrels=counted(1, 1), **texts)
     assert sum("counted" in line for line in told) == 2
 

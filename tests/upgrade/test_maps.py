@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from benchmark.contract import fitting
 from benchmark.upgrade.fit.maps import chosen_maps, fit_all, map_labels
 from benchmark.upgrade.measure.study import closest
 from benchmark.upgrade.read.gallery import EmbeddedSample, GalleryBlock
@@ -42,7 +43,9 @@ def test_a_map_that_refuses_is_left_out_with_its_reason():
     assert told == ["fitting mini-vec2vec, 1 of 2", "fitting linear, 2 of 2"]
 
 
-def test_the_rest_of_the_time_is_told_while_a_map_is_trained():
+def test_the_rest_of_the_time_is_told_while_a_map_is_trained(monkeypatch):
+    short = fitting.RECIPE.model_copy(update={"transform_steps": 60})
+    monkeypatch.setattr(fitting, "RECIPE", short)
     told = []
     fit_all(["linear", "residual-mlp"], *vectors(), "cosine", 0, told.append)
     shown = [line for line in told if line.startswith("fitting residual-mlp, 2 of 2: ")]

@@ -52,7 +52,7 @@ def test_what_a_killed_conversion_leaves_goes_with_the_next(saved, gallery, tmp_
 
 def test_a_map_that_is_not_there_is_said(tmp_path):
     """With the positive control of an upgrade that has one."""
-    saved, words = tmp_path / "map", write_upgrade(tmp_path, noise())
+    saved, words = tmp_path / "map", write_upgrade(tmp_path, noise(600))
     code, out, _ = call(*words, "--save-map", saved)
     assert code == 0 and f"no map is recommended: {saved} is not written" in out
     assert not saved.exists()

@@ -92,12 +92,12 @@ def test_items_that_stand_for_many_count_so():
 
 @pytest.fixture(scope="module")
 def made():
-    return planted(n=1200, q=100, dim=16)
+    return planted(n=900, q=60, dim=16)
 
 
 def test_the_report_has_cutoffs_of_every_strategy(made):
     document = benchmark.upgrade(
-        **made.arguments(made.sample(700)), threshold=[0.5, 0.999]
+        **made.arguments(made.sample(500)), threshold=[0.5, 0.999]
     ).document
     found = document["thresholds"]
     assert found["left_out"] == [0.999]
@@ -119,8 +119,9 @@ def test_the_report_has_cutoffs_of_every_strategy(made):
     assert "Cut-offs" in page and shown in page
 
 
-def test_distances_are_cut_off_above(made):
+def test_distances_are_cut_off_above():
     """By l2 a pair is accepted up to a distance; a model of twice the length doubles it."""
+    made = planted(n=1200, q=100, dim=16)
     document = benchmark.upgrade(
         made.old, 2 * made.old, 2 * made.old_queries, made.old_queries, qrels=made.qrels,
         maps="linear", distance="l2", threshold=[5.0],
@@ -132,7 +133,7 @@ def test_distances_are_cut_off_above(made):
 
 
 def test_the_command(made, tmp_path):
-    words = write_upgrade(tmp_path, made, np.sort(made.sample(700)))
+    words = write_upgrade(tmp_path, made)
     code, out, err = call(
         *words, "--threshold", 0.5, "--threshold", 0.6, "--json", tmp_path / "a.json"
     )

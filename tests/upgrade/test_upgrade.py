@@ -98,8 +98,8 @@ def test_no_map_has_seen_a_relevant_item(studies, made):
 
 
 def test_pure_noise_recommends_embedding_again():
-    made = noise()
-    report = benchmark.upgrade(**made.arguments(made.sample(800)))
+    made = noise(900)
+    report = benchmark.upgrade(**made.arguments(made.sample(450)))
     found = by_name(report)
     assert report.recommended == REEMBED and report.conversion is None
     assert found["procrustes"]["score"]["high"] < 0.1 < found[REEMBED]["score"]["low"]

@@ -14,6 +14,7 @@ from support.vector_files import write
 
 from benchmark import Conversion, convert_file, read_vectors, upgrade
 from benchmark.cli import upgrading
+from benchmark.contract import fitting
 from benchmark.upgrade.read.request import Interim
 
 N, Q = 400, 30
@@ -234,7 +235,9 @@ def test_what_is_done_is_told_when_nobody_looks(capsys, monkeypatch):
     ]  # fmt: skip
 
 
-def test_quick_maps_are_scored_before_others_are_trained(folder):
+def test_quick_maps_are_scored_before_others_are_trained(folder, monkeypatch):
+    short = fitting.RECIPE.model_copy(update={"transform_steps": 60})
+    monkeypatch.setattr(fitting, "RECIPE", short)
     told = []
     report = upgrade(
         folder / "old.parquet", folder / "new.parquet", folder / "q_new.npy",
