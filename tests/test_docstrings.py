@@ -5,6 +5,8 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+from support.statements import statements
+
 ROOT = Path(__file__).parents[1]
 QUESTIONS = {"how", "if", "what", "when", "where", "whether", "which", "who", "whose", "why"}
 
@@ -13,7 +15,7 @@ QUESTIONS = {"how", "if", "what", "when", "where", "whether", "which", "who", "w
 def read(file):
     """Line and first line of every docstring, and of the text below an attribute; all classes."""
     lines, classes = [], []
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in statements(file):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             text = node.value.value
             if isinstance(text, str) and text.strip():

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.statements import statements
 
 ROOT = Path(__file__).parents[1]
 ORDER = (
@@ -29,7 +30,7 @@ def modules() -> dict[str, Path]:
 def imports(path: Path, known: dict[str, Path]) -> set[str]:
     """Modules of the project that a file imports, late and for types too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in statements(path):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -87,7 +88,7 @@ def test_the_leaderboard_computes_no_score():
     taken = {o for m, o in arrows() if layer(m) == "leaderboard" and layer(o) == "metrics"}
     assert {name.rpartition(".")[2] for name in taken} <= shown
     for path in (ROOT / "leaderboard").rglob("*.py"):
-        names = {alias.name for node in ast.walk(ast.parse(path.read_bytes()))
+        names = {alias.name for node in statements(path)
                  if isinstance(node, ast.Import) for alias in node.names}  # fmt: skip
         assert not names & {"statistics", "scipy", "math"}, path
 

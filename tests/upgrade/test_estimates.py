@@ -25,7 +25,7 @@ from benchmark.upgrade.search.lists import search
 @pytest.fixture(scope="module")
 def worse():
     """The new model is the old one with noise, in another rotation: it ranks worse."""
-    made = planted(noise=0.8, n=6000, q=150)
+    made = planted(noise=0.8, n=4000, q=120)
     given = made.arguments(np.arange(len(made.new)))
     rows = made.sample(300)
     return given | {

@@ -249,10 +249,10 @@ def test_the_command(tmp_path):
 def test_the_report_opens_with_it(tmp_path):
     """A gallery of which a tenth is by the new model: told as a risk, with its share."""
     given = demo_arguments()
-    asked = given["ids"]["queries"][::4]
+    asked = given["ids"]["queries"][::12]
     names = given["ids"] | {"queries": asked, "old_queries": asked}
-    given |= {name: given[name][::4] for name in ("queries", "old_queries")} | {"ids": names}
-    given["labels"] = given["labels"][0][::4], given["labels"][1]
+    given |= {name: given[name][::12] for name in ("queries", "old_queries")} | {"ids": names}
+    given["labels"] = given["labels"][0][::12], given["labels"][1]
     old, new = (given[name] for name in ("old_gallery", "new_gallery"))
     at = np.flatnonzero(np.isin(given["ids"]["old_gallery"], given["ids"]["new_gallery"]))
     assert len(at) == len(new)

@@ -122,8 +122,8 @@ def cutoff(
     found = np.empty(len(wanted))
     front = 2 * int(taken.sum())  # mostly enough: a draw is of about as many pairs
     for k, each in enumerate(wanted):
-        for some in (front, len(top)):
-            above = np.cumsum(queries[k].take(q[:some]) * items[k].take(i[:some]))
+        for size in (front, len(top)):
+            above = np.cumsum(queries[k].take(q[:size]) * items[k].take(i[:size]))
             if above[-1] >= each:
                 break
         found[k] = _between(ranked, above, each)
