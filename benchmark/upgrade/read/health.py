@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.relevance import agreement
 from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 from benchmark.ranking.engine import LONGEST, SHORTEST
@@ -362,8 +363,8 @@ def _nearest(items: Floats, queries: Floats, way: str) -> Ints:
 
 
 def _overlap(left: Ints, right: Ints) -> float:
-    pairs = zip(left, right, strict=True)
-    return float(np.mean([len(np.intersect1d(a, b)) / max(1, len(a)) for a, b in pairs]))
+    k = left.shape[1]
+    return float(agreement(left, right, k).mean()) if k else 0.0
 
 
 def _hashes(vectors: Floats) -> NDArray[np.uint64]:
