@@ -269,12 +269,17 @@ def partners(old: Floats, new: Floats, rng: np.random.Generator) -> bool:
     """
     n = len(old)
     left, right = (side @ side.T for side in map(about_mean, (old, new)))
-    above = np.triu_indices(n, 1)
-    if not (np.ptp(left[above]) and np.ptp(right[above])):
+    a, b = np.triu_indices(n, 1)
+    by_old, by_new = left[a, b].astype(np.float64), right[a, b].astype(np.float64)
+    if not (np.ptp(by_old) and np.ptp(by_new)):
         return True  # all alike: nothing can be said
 
+    by_old -= by_old.mean()
+    right = right - by_new.mean()  # their mean and deviation are the same in any order
+    scale = np.linalg.norm(by_old) * np.linalg.norm(by_new - by_new.mean())
+
     def correlation(order: Ints) -> float:
-        return abs(float(np.corrcoef(left[above], right[order][:, order][above])[0, 1]))
+        return abs(float(by_old @ right[order[a], order[b]])) / float(scale)
 
     shuffled = max(correlation(rng.permutation(n)) for _ in range(20))
     return correlation(np.arange(n)) > 2 * shuffled
