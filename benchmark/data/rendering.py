@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import PIL
@@ -142,10 +143,10 @@ def distinct(ink: Pixels) -> Ints:
     cells do, so it misses none. Integers at 32 px decide, hence no rounding does.
     """
     n = len(ink)
-    cells = ink.reshape(n, len(FACES), 32, 2, 32, 2).sum((3, 5), dtype=np.int32)  # 0..1020
+    cells = _fours(ink, np.int16)  # 0..1020
     total = cells.sum((1, 2, 3), dtype=np.int64)
     least = np.minimum(total[:, None], total[None])
-    coarse = cells.reshape(n, len(FACES), 16, 2, 16, 2).mean((3, 5), dtype=np.float32)
+    coarse = _fours(cells, np.int32).astype(np.float32) / 4
     flat = coarse.reshape(n, -1) / 1020
     norm = np.einsum("ij,ij->i", flat, flat)
     apart = (norm[:, None] + norm[None] - 2 * flat @ flat.T) * 4
@@ -156,6 +157,15 @@ def distinct(ink: Pixels) -> Ints:
             difference = (cells[i] - cells[j]).ravel().astype(np.int64)
             kept[j] = difference @ difference >= SAME * 1020 * least[i, j]
     return np.flatnonzero(kept)
+
+
+def _fours(cells: NDArray[Any], narrow: type[np.signedinteger[Any]]) -> NDArray[np.int32]:
+    """Sums of squares of 2 by 2: slices add ten times as fast as an axis of two is summed.
+
+    ``narrow`` holds the sums of two.
+    """
+    pairs = cells[..., ::2, :].astype(narrow) + cells[..., 1::2, :]
+    return np.add(pairs[..., ::2], pairs[..., 1::2], dtype=np.int32)
 
 
 def script(code: int) -> str:
