@@ -32,9 +32,10 @@ def load_track(name: str) -> Track:
     track = build(Track, _extended(path, value, ()), path.name)
     with located(path.name):
         registry.known("dataset", track.dataset, registry.datasets())
+    protocols = registry.protocol_files()
     with located(f"{path.name}: protocols"):
         for protocol in track.protocols:
-            registry.known("protocol", protocol.partition(":")[0], registry.protocol_files())
+            registry.known("protocol", protocol.partition(":")[0], protocols)
     return track
 
 
