@@ -37,7 +37,7 @@ OTHERS = [  # other architectures
     "local-drift:gallery", "fct:layer-norm", "fastfill:diagonal", "lce:mlp", "rbt:chain",
     "lambda-orthogonal-full:relaxed",
 ]  # fmt: skip
-QUICK = {"runs": 2, "restarts": 2, "refinements": 2}  # of what has no budget of steps
+QUICK = {"runs": 1, "restarts": 1, "refinements": 2}  # of what has no budget of steps
 PRIORITY = ("fastfill", "lambda-orthogonal-full")
 SIDED = ["fct:simclr", "fct:simclr-alone", "fastfill:simclr"]
 OLD, NEW, SIDE = 64, 48, 24
