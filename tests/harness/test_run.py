@@ -120,7 +120,7 @@ def test_second_call_answers_from_records(done, heard) -> None:
 
 def test_second_call_loads_no_torch(done, cards, monkeypatch) -> None:
     folder, _ = done
-    words = ["run", "-m", "bct,fct,mixbct", "-p", "open-class", "-t", "toy",
+    words = ["run", "-m", "fct", "-p", "open-class", "-t", "toy",
              "--out", str(folder / "runs"), "--store", str(folder / "nothing")]  # fmt: skip
     # The first page of all makes the cards of the methods, which takes torch.
     monkeypatch.setenv("COMPATBENCH_STORE", str(cards))
