@@ -238,7 +238,7 @@ ADVISED = """all => all.map(on => {
     const said = place => [...document.querySelectorAll(place)].map(e => e.textContent.trim());
     return [said('#chosen .pick'), said('#chosen .recommended').join()];
 })"""
-"""What is picked and recommended where boxes are ticked, in one call: layout takes longest."""
+"""Advice under each choice of boxes, found in one call: a layout for each takes longest."""
 
 
 def possible(row, mode, on):
