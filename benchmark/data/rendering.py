@@ -160,7 +160,7 @@ def distinct(ink: Pixels) -> Ints:
 
 
 def _fours(cells: NDArray[Any], narrow: type[np.signedinteger[Any]]) -> NDArray[np.int32]:
-    """Sums of squares of 2 by 2: slices add ten times as fast as an axis of two is summed.
+    """Sums of squares of 2 by 2, by slices: sooner than axes of two are summed.
 
     ``narrow`` holds the sums of two.
     """
