@@ -233,10 +233,8 @@ def method(label: str, params: Mapping[str, Any] | None = None) -> MethodDeclara
 
 def protocol_files() -> dict[str, Path]:
     """Protocol id to file."""
-    folder = _folder("protocols")
-    # A plan asks several times, and names are compared sooner than paths.
-    names = sorted(path.name for path in folder.iterdir() if path.name.endswith(".yaml"))
-    return {name.removesuffix(".yaml"): folder / name for name in names}
+    files = _folder("protocols").glob("*.yaml")
+    return {path.stem: path for path in sorted(files, key=lambda path: path.name)}
 
 
 @cache

@@ -86,20 +86,17 @@ def compressed(study: Study) -> list[Compressed]:
             return None
         return difference(measured(mine), measured(its), groups, step)
 
-    def lost(key: str, name: str, form: str) -> Estimate | None:
-        """To float32; int8 moves vectors further, so float16 may change no query by more."""
-        mine, whole = values[key], values[f"{name} {WHOLE}"]
-        tried = [mine, values[f"{name} {BYTE}"]] if form == HALF else [mine]
-        return gap(mine, whole, min(usual_step(each - whole, groups) for each in tried))
-
-    return [
-        Compressed(
+    def row(key: str, name: str, form: str, size: float) -> Compressed:
+        whole = values[f"{name} {WHOLE}"]
+        # int8 moves vectors further, so float16 may change no query by more.
+        tried = [key, f"{name} {BYTE}"] if form == HALF else [key]
+        step = min(usual_step(values[each] - whole, groups) for each in tried)
+        return Compressed(
             name, form, int(items * size), mean(measured(values[key]), groups),
-            lost(key, name, form),
-            lost(key, name, form) if name == KEEP and old is not None else gap(values[key], old),
-        )
-        for key, (name, form, size) in forms.items()
-    ]  # fmt: skip
+            gap(values[key], whole, step), gap(values[key], old, step if old is whole else None),
+        )  # fmt: skip
+
+    return [row(key, *its) for key, its in forms.items()]
 
 
 def _forms(
