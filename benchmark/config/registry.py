@@ -110,12 +110,16 @@ class MethodFile:
     @property
     def trains_map(self) -> bool:
         """Tell whether it may train a map step by step: another package's method always may."""
-        nodes = ast.walk(syntax_tree(self.source))
-        imported = {
-            n.name for node in nodes if isinstance(node, ast.ImportFrom) for n in node.names
-        }
+        imported = _imported_names(self.source)
         own = not self.module.startswith("methods.") or bool(imported & _MAP_TRAINING)
         return own or any(method_file(name).trains_map for name in self.builds_on)
+
+
+@cache
+def _imported_names(source: bytes) -> frozenset[str]:
+    """Names that a module imports from others."""
+    nodes = (n for n in ast.walk(syntax_tree(source)) if isinstance(n, ast.ImportFrom))
+    return frozenset(alias.name for node in nodes for alias in node.names)
 
 
 def _declared(source: bytes, name: str, usual: Any) -> Any:

@@ -70,6 +70,7 @@ def test_a_run_that_overwrites_begins_anew(monkeypatch, tmp_path):
     assert code == 130 and err.endswith("bench: stopped; --existing overwrite begins anew\n")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_terminated_says_so_too(tmp_path):
     store = tmp_path / "s"
     code, err = stopped(

@@ -251,7 +251,7 @@ def possible(row, mode, on):
     return on["rewrite"] or not row["rewrites"]
 
 
-@pytest.mark.parametrize("mode", ["vendor", "own"])
+@pytest.mark.parametrize("mode", [pytest.param("vendor", marks=pytest.mark.slow), "own"])
 def test_the_chooser_advises_nothing_impossible_whatever_is_ticked(visit, mode):
     page = visit("index")
     data = json.loads(page.locator("#data").text_content())["chooser"]
@@ -355,7 +355,10 @@ BOARDS = [kind for kind in KINDS if kind.startswith("boards/") and "loss-change"
 
 
 @pytest.mark.parametrize("width", [1024, pytest.param(1280, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize("name", [
+    name if name.endswith(("open-class-glyphs", "ijbc-1v1-glyphs")) else
+    pytest.param(name, marks=pytest.mark.slow) for name in BOARDS
+])  # fmt: skip
 def test_boards_are_tables_from_1024_pixels_on(visit, name, width):
     page = visit(name, width)
     table = page.locator(".block:not([hidden]) table.ranking").first

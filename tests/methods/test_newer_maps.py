@@ -353,7 +353,7 @@ def test_restarts_leave_local_optima_by_their_own_objective(traps):
     old, new, judged, wanted = traps
     quick = {"disjoint": False, "runs": 1, "refinements": 10, "k": 20}
     one = get_method("mini-vec2vec", **quick)
-    several = get_method("mini-vec2vec-restarts", **quick, attempts=12)
+    several = get_method("mini-vec2vec-restarts", **quick, attempts=6)
     scores = {
         name: [
             top_1(each.fit(old, new, distance="l2", seed=seed).convert(judged), wanted)

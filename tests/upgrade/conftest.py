@@ -34,6 +34,14 @@ class AddsSide(Portable):
         return vectors + side.sum(1, keepdim=True), None
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    """A report draws fewer galleries as they may be, of which it is half; estimates' tests all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("benchmark.upgrade.measure.list_estimate.DRAWS", 12)
+        yield
+
+
 @pytest.fixture
 def vectors():
     """A thousand rows and some, more than a block."""

@@ -22,6 +22,11 @@ from benchmark.upgrade.read.request import KEEP, REEMBED
 from benchmark.upgrade.search.lists import search
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    """All draws."""
+
+
 @pytest.fixture(scope="module")
 def worse():
     """The new model is the old one with noise, in another rotation: it ranks worse."""

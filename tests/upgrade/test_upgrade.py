@@ -26,6 +26,11 @@ from benchmark.upgrade.show.tables import tables
 from benchmark.upgrade.show.wording import headline, reasons
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    """All draws: what is planted is found in their mean."""
+
+
 @pytest.fixture(scope="module")
 def made():
     return planted(q=300)
