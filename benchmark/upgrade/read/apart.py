@@ -1,6 +1,6 @@
 """Inputs where the items are gone: maps are fitted on other texts, and judged in the old index."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,19 +9,16 @@ from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.formats.joining import Rearranged, join
 from benchmark.upgrade.formats.rows import Rows, gather, require_directions
 from benchmark.upgrade.read.cluster import Cluster
-from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, GalleryBlock
+from benchmark.upgrade.read.gallery import EmbeddedSample, GalleryBlock
 from benchmark.upgrade.read.inputs import (
     COMPARED,
     LEAST,
     Inputs,
-    joined_queries,
     open_rows,
-    own_items,
     partners,
-    request_texts,
+    read_queries,
     require_dims,
 )
-from benchmark.upgrade.read.qrels import request_qrels
 from benchmark.upgrade.read.request import UpgradeRequest
 from benchmark.upgrade.read.sampling import MOST_PAIRS
 
@@ -63,36 +60,26 @@ def read_apart(request: UpgradeRequest, cluster: Cluster | None = None) -> Apart
         for name in ("old_queries", "pairs_old")
     )
     require_dims((queries, other), (old_queries, old), (pairs_old, old))
-    distance = request.distance or old.metric or "cosine"
     none = np.empty(0, np.int64)
-    gallery = Gallery(old, Rearranged(other, none), none, distance, cluster)
-    gallery_ids = np.arange(old.rows) if old.ids is None else old.ids
-    query_ids = np.arange(queries.rows) if queries.ids is None else queries.ids
-    vectors, old_vectors = joined_queries(queries, old_queries, distance)
-    qrels, criterion = request_qrels(request, query_ids, gallery_ids)
-    own, own_told = own_items(request, query_ids, old)
-    rng, relevant = np.random.default_rng([request.seed, 8]), np.unique(qrels.rows)
-    if own is not None:
-        relevant = np.union1d(relevant, own[own >= 0])
+    inputs = read_queries(
+        request, old, Rearranged(other, none), none, queries, old_queries, cluster
+    )  # fmt: skip
+    rng, relevant = np.random.default_rng([request.seed, 8]), np.unique(inputs.qrels.rows)
+    if inputs.own is not None:
+        relevant = np.union1d(relevant, inputs.own[inputs.own >= 0])
     most = MOST_HELD if pairs_old is not None else MOST_UNPAIRED
     some = np.sort(rng.permutation(old.rows)[:most])
     rows = np.union1d(relevant, some)
-    stored = gallery.stored_rows(rows)
+    stored = inputs.gallery.stored_rows(rows)
     known = stored[np.searchsorted(rows, relevant)]
     others = stored[np.searchsorted(rows, some)]
     if pairs_old is None:
-        sample = _unpaired(others, other, distance, rng)
+        sample = _unpaired(others, other, inputs.distance, rng)
     else:
-        sample = _paired(pairs_old, other, distance, rng)
+        sample = _paired(pairs_old, other, inputs.distance, rng)
     told = [line for each in (old, other, queries, old_queries, pairs_old) if each
             for line in each.told]  # fmt: skip
-    if criterion == "qrels":
-        told += [str(qrels), *qrels.doubts(queries, old)]
-    told += own_told
-    inputs = Inputs(
-        request, gallery, [sample], vectors, old_vectors, qrels, criterion, query_ids, old.ids,
-        request_texts(request), own=own, told=tuple(told),
-    )  # fmt: skip
+    inputs = replace(inputs, samples=[sample], told=(*told, *inputs.told))
     block = GalleryBlock(relevant, known, none, np.empty((0, other.dim), np.float32))
     return Apart(inputs, pairs_old is not None, block, others[:MOST_HELD])
 

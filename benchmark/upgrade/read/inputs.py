@@ -1,7 +1,7 @@
 """Inputs of a study, checked and joined: vectors of both models, queries, relevance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
@@ -111,7 +111,6 @@ def read_inputs(
     )
     old_queries = more[0] if more else None
     require_dims((queries, new), (old_queries, old))
-    distance = request.distance or old.metric or "cosine"
     joined = join(new, old)  # the sample's order
     order = np.argsort(joined.right, kind="stable")
     if among is not None:
@@ -121,24 +120,17 @@ def read_inputs(
             f"{new.name}: expected new vectors of at least {LEAST} items of {old.name}, got "
             f"{len(order)}"
         )
-    gallery = Gallery(
-        old, Rearranged(new, joined.left[order]), joined.right[order], distance, cluster
-    )
-    gallery_ids = np.arange(old.rows) if old.ids is None else old.ids
-    query_ids = np.arange(queries.rows) if queries.ids is None else queries.ids
-    vectors, old_vectors = joined_queries(queries, old_queries, distance)
-    qrels, criterion = request_qrels(request, query_ids, gallery_ids)
-    slices = () if request.slices is None else read_slices(
-        Path(request.slices), query_ids, gallery_ids
-    )  # fmt: skip
-    samples, has_partners = _surveyed(gallery, qrels, criterion, request.seed)
+    sample = Rearranged(new, joined.left[order])
+    found = read_queries(request, old, sample, joined.right[order], queries, old_queries, cluster)
+    samples, has_partners = _surveyed(found)
     told = [line for each in (old, new, queries, *more) for line in each.told]
-    if old.metric and old.metric != distance:
+    if old.metric and old.metric != found.distance:
         told.append(
-            f"Warning: {old.name} says that its vectors compare by {old.metric}, not {distance}"
+            f"Warning: {old.name} says that its vectors compare by {old.metric}, not "
+            f"{found.distance}"
         )
     elif old.metric and request.distance is None:
-        told.append(f"vectors compare by {distance}, as {old.name} says")
+        told.append(f"vectors compare by {found.distance}, as {old.name} says")
     if any(joined.missing) or not joined.in_step:
         told.append(str(joined))
     if not has_partners:
@@ -151,27 +143,56 @@ def read_inputs(
             f"Warning: items that are near in {old.name} are not near in {new.name}: do the ids "
             "name the same items?"
         )
+    return replace(found, samples=samples, told=(*told, *found.told))
+
+
+def read_queries(
+    request: UpgradeRequest, old: Rows, new: Rearranged, embedded: Ints, queries: Rows,
+    old_queries: Rows | None, cluster: Cluster | None,
+) -> Inputs:  # fmt: skip
+    """Inputs without samples: queries by both models, relevance, and what files say of both.
+
+    Args:
+        request: All that was asked for.
+        old: The stored gallery.
+        new: New vectors of some of its rows.
+        embedded: These rows, ascending.
+        queries: By the new model.
+        old_queries: By the old model; None if nobody has them.
+        cluster: Reads parts of the gallery.
+
+    Raises:
+        BenchError: If something is damaged or does not fit.
+    """
+    distance = request.distance or old.metric or "cosine"
+    gallery_ids, query_ids = _numbered(old), _numbered(queries)
+    vectors, old_vectors = _joined_queries(queries, old_queries, distance)
+    qrels, criterion = request_qrels(request, query_ids, gallery_ids)
+    own, told = _own_items(request, query_ids, old)
     if criterion == "qrels":
-        told += [str(qrels), *qrels.doubts(queries, old)]
-    own, found = own_items(request, query_ids, old)
-    told += found
+        told = [str(qrels), *qrels.doubts(queries, old), *told]
     return Inputs(
-        request, gallery, samples, vectors, old_vectors, qrels, criterion, query_ids, old.ids,
-        request_texts(request),
-        None if request.reads is None else read_counts(Path(request.reads), gallery_ids),
-        own,
-        slices, tuple(told),
+        request, Gallery(old, new, embedded, distance, cluster), [], vectors, old_vectors, qrels,
+        criterion, query_ids, old.ids,
+        {} if request.texts is None else read_texts(Path(request.texts)),
+        None if request.reads is None else read_counts(Path(request.reads), gallery_ids), own,
+        () if request.slices is None
+        else read_slices(Path(request.slices), query_ids, gallery_ids), tuple(told),
     )  # fmt: skip
 
 
-def own_items(
+def _numbered(rows: Rows) -> Ids:
+    """Ids, or row numbers where there are none."""
+    return np.arange(rows.rows) if rows.ids is None else rows.ids
+
+
+def _own_items(
     request: UpgradeRequest, query_ids: Ids, gallery: Rows
 ) -> tuple[Ints | None, list[str]]:
     """The row of each query's own item, if queries are items, and a line on those without one."""
     if not request.queries_are_items:
         return None, []
-    ids = np.arange(gallery.rows) if gallery.ids is None else gallery.ids
-    own = rows_of(list(map(str, query_ids)), ids)
+    own = rows_of(list(map(str, query_ids)), _numbered(gallery))
     alone = np.flatnonzero(own < 0)
     if not len(alone):
         return own, []
@@ -201,11 +222,6 @@ def query_places(request: UpgradeRequest, first: UpgradeRequest) -> Ints:
     return out
 
 
-def request_texts(request: UpgradeRequest) -> dict[str, str]:
-    """Texts of queries by id, to show beside them."""
-    return {} if request.texts is None else read_texts(Path(request.texts))
-
-
 def open_rows(request: UpgradeRequest, name: str) -> Rows:
     """One input of a request."""
     vectors = getattr(request, name)
@@ -225,7 +241,7 @@ def require_dims(*sides: tuple[Rows | None, Rows]) -> None:
             )
 
 
-def joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, Floats | None]:
+def _joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, Floats | None]:
     """Query vectors by both models in the new ones' order.
 
     Raises:
@@ -246,17 +262,17 @@ def joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, 
     return queries, vectors
 
 
-def _surveyed(
-    gallery: Gallery, qrels: Qrels, criterion: Criterion, seed: int
-) -> tuple[list[EmbeddedSample], bool]:
+def _surveyed(inputs: Inputs) -> tuple[list[EmbeddedSample], bool]:
     """The samples, and whether rows look like vectors of the same items; one pass over both."""
-    found = split(gallery, qrels.rows, criterion, seed)
+    gallery = inputs.gallery
+    wanted, masks = split(gallery, inputs.qrels.rows, inputs.criterion, inputs.request.seed)
     rng, n = np.random.default_rng(0), len(gallery.embedded)
     some = np.sort(rng.choice(n, min(n, COMPARED), replace=False))
-    places = np.union1d(found.places, some)
+    places = np.union1d(wanted, some)
     old, new = gallery.survey(places)
-    compared, of_sample = (np.searchsorted(places, each) for each in (some, found.places))
-    samples = found.samples(gallery.embedded[found.places], old[of_sample], new[of_sample])
+    compared, of_sample = (np.searchsorted(places, each) for each in (some, wanted))
+    vectors = gallery.embedded[wanted], old[of_sample], new[of_sample]
+    samples = [EmbeddedSample(*vectors, *each) for each in masks]
     return samples, partners(old[compared], new[compared], rng)
 
 

@@ -5,12 +5,10 @@ some query, maps are fitted twice, each time on another half of these, and each 
 evaluated by maps that have not seen it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from benchmark.ranking.arrays import Floats, Ints, Mask
-from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery
+from benchmark.ranking.arrays import Ints, Mask
+from benchmark.upgrade.read.gallery import Gallery
 from benchmark.upgrade.read.qrels import Criterion
 
 MOST_PAIRS = 20_000
@@ -21,32 +19,18 @@ MOST_BYTES = 2**30
 """Of vectors of relevant items that are counted; of more of them some are drawn."""
 
 
-@dataclass(frozen=True)
-class Split:
-    """Items of samples before their vectors are read.
-
-    Attributes:
-        places: Of the embedded rows, ascending, ``[c]``.
-        fitted: Of each sample, the items that maps are fitted on, ``[c]``.
-        held: Of each sample, those that are held out, ``[c]``.
-    """
-
-    places: Ints
-    fitted: list[Mask]
-    held: list[Mask]
-
-    def samples(self, rows: Ints, old: Floats, new: Floats) -> list[EmbeddedSample]:
-        """Give each sample its rows of the gallery ``[c]`` and their vectors ``[c, d]``."""
-        masks = zip(self.fitted, self.held, strict=True)
-        return [EmbeddedSample(rows, old, new, fitted, held) for fitted, held in masks]
-
-
-def split(gallery: Gallery, relevant_rows: Ints, criterion: Criterion, seed: int) -> Split:
+def split(
+    gallery: Gallery, relevant_rows: Ints, criterion: Criterion, seed: int
+) -> tuple[Ints, list[tuple[Mask, Mask]]]:
     """Split embedded items into one sample, or two of the same items that differ in ``fitted``.
 
     Where few of the embedded items are relevant these are all held out, and a fifth of the others.
     Else each sample fits maps on one half of the relevant items and holds the other one out; by
     agreement with the new model there is one, and half of all items are held out.
+
+    Returns:
+        Places among the embedded rows, ascending, ``[c]``; of each sample the items that maps are
+        fitted on, and those that are held out, ``[c]`` each.
     """
     rng, s = np.random.default_rng([seed, 2]), len(gallery.embedded)
     relevant = np.isin(gallery.embedded, relevant_rows)
@@ -64,8 +48,8 @@ def split(gallery: Gallery, relevant_rows: Ints, criterion: Criterion, seed: int
     kept = _some(relevant, most, rng)
     plain = _some(np.logical_and.reduce(held) & ~relevant, MOST_HELD, rng)
     places = np.flatnonzero(np.logical_or.reduce([*fitted, kept, plain]))
-    held = [mask & ~fit & (kept | plain) for mask, fit in zip(held, fitted, strict=True)]
-    return Split(places, [mask[places] for mask in fitted], [mask[places] for mask in held])
+    masks = zip(fitted, held, strict=True)
+    return places, [(fit[places], (mask & ~fit & (kept | plain))[places]) for fit, mask in masks]
 
 
 def _some(mask: Mask, most: int, rng: np.random.Generator) -> Mask:
