@@ -74,7 +74,7 @@ def backfill_progress(study: Study, start: FittedMap) -> list[BackfillProgress]:
         queries = fit.conversion.view(inputs.queries)
         for point, done in enumerate(_filled(rows, order)):
             lists[f"{k} {point}"] = ResultList(queries, _mixed(done, _converted(fit)))
-    found = study.values_held_out(lists)
+    found = study.first.values_of(lists)
     return [
         _progress(study, name, fit.label, found, str(k)) for k, (name, fit, _) in enumerate(orders)
     ]
@@ -95,7 +95,7 @@ def mixed_index(study: Study) -> list[BackfillProgress]:
             f"{PLAIN} {p}": ResultList(inputs.queries, _mixed(rows, lambda block: block.old))
             for p, rows in enumerate(done)
         }
-        out.append(_progress(study, "random", PLAIN, study.values_held_out(plain), PLAIN))
+        out.append(_progress(study, "random", PLAIN, study.first.values_of(plain), PLAIN))
     if inputs.old_queries is None or not (request.old_model and request.extra_runs):
         return out
     none = (0.0, 1.0), (0.0, 1.0)
@@ -108,7 +108,7 @@ def mixed_index(study: Study) -> list[BackfillProgress]:
             f"{way} {p}": ResultList(queries, _beside(rows, distance))
             for p, rows in enumerate(done)
         }
-        found = study.values_held_out(both, against=f"{way} {POINTS - 1}", distance="dot")
+        found = study.first.values_of(both, against=f"{way} {POINTS - 1}", distance="dot")
         out.append(_progress(study, "random", way, found, way))
     return out
 

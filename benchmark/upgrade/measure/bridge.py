@@ -20,6 +20,7 @@ from benchmark.upgrade.fit.maps import FittedMap
 from benchmark.upgrade.measure.evaluation import StrategyEvaluation
 from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import (
+    MAIN,
     Fold,
     StrategyOutcome,
     Study,
@@ -112,7 +113,7 @@ def bridge(
     for each in plan.strategies:
         scored, hits = scored_ranks(ranks[each.name], relevant, inputs.criterion)
         outcomes[each.name] = StrategyOutcome(each, scored, hits, estimated=False)
-    fold = Fold(sample, relevant, plan, fits, best, ())
+    fold = Fold(sample, relevant, distance, MAIN[inputs.criterion], plan, fits, best, ())
     groups = study_groups(inputs, relevant.answered)
     n = inputs.gallery.rows
     return (

@@ -14,7 +14,6 @@ import numpy as np
 
 from benchmark.ranking.arrays import Values
 
-_NAMES = ("factor", "its slope", "kind", "its slope", "shape", "its slope", "floor")
 _MIDDLES = np.array([0.0, 0.0, 0.0, 0.0, np.log(4.0), 0.7, np.log(0.05)])
 _DEVIATIONS = np.array([0.5, 0.3, 0.25, 0.2, 1.0, 0.3, 1.5])
 """Of the normal distributions that the parameters are drawn to, where the sample says little.

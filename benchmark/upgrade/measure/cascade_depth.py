@@ -142,7 +142,7 @@ def _scored(study: Study, strategies: list[Strategy], tell: Tell) -> dict[str, S
         fold = study.first
         whole = [s for s in fold.plan.strategies if s.name == REEMBED]
         plan = replace(fold.plan, strategies=[*strategies, *whole])
-        return {name: measured(v) for name, v in study.held_out.values(plan).items()}
+        return {name: measured(v) for name, v in fold.values(plan).items()}
     own = [
         replace(fold, plan=replace(fold.plan, strategies=strategies)) for fold in folds
     ]  # fmt: skip

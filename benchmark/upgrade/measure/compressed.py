@@ -76,7 +76,7 @@ def compressed(study: Study) -> list[Compressed]:
         rescored = RescoredList(WINDOW)
         plan.strategies.append(Strategy(key, "", uses=(first, f"{name} {BYTE}"), merge=rescored))
         forms[key] = name, BITS, dim / 8 + dim
-    values = study.held_out.values(plan, f"{REEMBED} {WHOLE}")
+    values = study.first.values(plan, f"{REEMBED} {WHOLE}")
     groups = study.sample_groups
     old = None if study.metric == AGREEMENT else values.get(f"{KEEP} {WHOLE}")
     items = study.inputs.request.items or study.inputs.gallery.rows

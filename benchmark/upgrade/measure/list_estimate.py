@@ -15,7 +15,7 @@ import numpy as np
 from benchmark.ranking.arrays import Ints, Values
 from benchmark.ranking.engine import Scorer
 from benchmark.upgrade.measure.calibration import Calibration, Counts, log_normal
-from benchmark.upgrade.measure.score_model import GROUPS, KINDS, Embedded, ScoreModel
+from benchmark.upgrade.measure.score_model import GROUPS, KINDS, ScoreModel
 from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, PassJob
 from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.search.lists import ListResult, ListsSearch, ResultList
@@ -97,9 +97,9 @@ class ListEstimate:
         sample, known = of.sample, of.sample.known
         self._new = np.ascontiguousarray(each.items(known))
         relevant = np.isin(sample.rows, of.relevant_rows)
-        items = Embedded(sample.old, self._new, relevant, sample.rows)
+        items = replace(sample, new=self._new)
         pairs = of.relevant.query, of.relevant.row
-        self.model = ScoreModel(each.queries, items, pairs, of.distance, self._rng)
+        self.model = ScoreModel(each.queries, items, relevant, pairs, of.distance, self._rng)
         lists = {"": replace(each, top=0)}
         exact = ListsSearch(of.relevant, known, lists, of.distance, of.threads, new_only=True)
         self.jobs: list[PassJob[Any]] = [self.model.counting(of.relevant_rows), exact]

@@ -26,7 +26,7 @@ from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged
 from benchmark.training.closed_form import ridge
-from benchmark.upgrade.read.gallery import Taking, places_of
+from benchmark.upgrade.read.gallery import EmbeddedSample, Taking, places_of
 
 KINDS = 2
 """Items that are relevant to no query, and those that are to some."""
@@ -72,23 +72,6 @@ class Predictor:
         return np.asarray(out, np.float32)
 
 
-@dataclass(frozen=True)
-class Embedded:
-    """Sample items by both models, as one list of queries sees them.
-
-    Attributes:
-        old: ``[s, d_old]``.
-        new: ``[s, d_new]``.
-        relevant: Those that are relevant to some query, ``[s]``.
-        rows: Of the gallery, ascending, ``[s]``.
-    """
-
-    old: Floats
-    new: Floats
-    relevant: Mask
-    rows: Ints
-
-
 class ScoreModel:
     """New scores of the items of a gallery that have no new vector.
 
@@ -100,14 +83,15 @@ class ScoreModel:
     above: Values
 
     def __init__(
-        self, queries: Floats, items: Embedded, left_out: tuple[Ints, Ints], distance: str,
-        rng: np.random.Generator,
+        self, queries: Floats, items: EmbeddedSample, relevant: Mask, left_out: tuple[Ints, Ints],
+        distance: str, rng: np.random.Generator,
     ) -> None:  # fmt: skip
         """Fit the model.
 
         Args:
             queries: By the new model, ``[n_query, d_new]``.
-            items: The sample.
+            items: The sample, its new vectors as the list of queries sees them.
+            relevant: Those of its items that are relevant to some query, ``[s]``.
             left_out: Queries and rows of the gallery that belong together, being relevant or
                 excluded: they stand against no relevant item.
             distance: ``cosine``, ``dot`` or ``l2``.
@@ -117,7 +101,7 @@ class ScoreModel:
         self.left_out = left_out
         n = max(500, MOST_PAIRS // len(queries))
         some = np.sort(rng.permutation(len(items.rows))[:n])
-        self.some, self.kind = some, items.relevant[some].astype(np.int64)
+        self.some, self.kind = some, relevant[some].astype(np.int64)
         self.predict, share = Predictor.fitted(items.old, items.new, distance)
         predicted = self._cross_fitted(share, rng)
         self.true = all_scores(queries, items.new[some], distance)
@@ -253,11 +237,9 @@ class ScoreModel:
         middles = _BINS + (_BINS[1] - _BINS[0]) / 2
         level = np.searchsorted(self.levels, middles)
         base = self.centre[query, None] + (self.slope * self.spread)[query, None] * middles
-        at = (thresholds[:, None] - base) / self.width[query, None]
-        at = (at - MISSED[0]) / (MISSED[1] - MISSED[0])
-        low = np.clip(np.floor(at), 0, len(MISSED) - 2).astype(np.int64)
-        part = np.clip(at - low, 0.0, 1.0).astype(np.float32)
-        return level * len(MISSED) + low, part, at < 0
+        needed = (thresholds[:, None] - base) / self.width[query, None]
+        low, part, always = missed_places(needed, level)
+        return low, part.astype(np.float32), always
 
     def counting(self, relevant_rows: Ints) -> "BinCounts":
         """The job that counts items without a new vector, whose result is ``above``."""
@@ -335,6 +317,16 @@ def _take_away(
 
 def _steps(place: Values) -> Ints:
     return np.searchsorted(_STEPS, place)
+
+
+def missed_places(needed: Values, level: Ints) -> tuple[Ints, Values, Mask]:
+    """Places of misses ``[..., n]`` in the distributions of their levels ``[n]``, one by one.
+
+    The place before it, the way to the next one, and whether all of the distribution is above.
+    """
+    at = (needed - MISSED[0]) / (MISSED[1] - MISSED[0])
+    low = np.clip(np.floor(at), 0, len(MISSED) - 2).astype(np.int64)
+    return level * len(MISSED) + low, np.clip(at - low, 0.0, 1.0), at < 0
 
 
 def all_scores(queries: Floats, items: Floats, distance: str) -> Floats:

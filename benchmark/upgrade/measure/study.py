@@ -64,24 +64,31 @@ class StrategyOutcome:
 
 
 @dataclass(frozen=True)
-class Fold:
+class Fold(HeldOut):
     """Maps fitted on one sample, and the strategies that use them.
 
     Attributes:
-        sample: Items in memory: those that maps were fitted on, and the smaller gallery.
-        relevant: Relevant pairs of the smaller gallery, which the maps have not seen.
         plan: Strategies with the lists that answer.
         maps: As they were fitted.
         best: The map of stored vectors that comes closest to new vectors of held-out items.
         shares: Share of the way that interpolated queries go, of each half of the queries.
     """
 
-    sample: EmbeddedSample
-    relevant: RelevantPairs
     plan: StrategyPlan
     maps: list[FittedMap]
     best: FittedMap | None
     shares: tuple[float, ...]
+
+    def values_of(
+        self, lists: Mapping[str, ResultList], strategies: Sequence[str] = (),
+        against: str = REEMBED, distance: str = "",
+    ) -> dict[str, Values]:  # fmt: skip
+        """As :meth:`values`, of lists, of strategies by name, and of ``against``."""
+        plan = StrategyPlan.of_lists(lists)
+        plan.lists.update(self.plan.lists)
+        wanted = {*strategies, against}
+        plan.strategies.extend(s for s in self.plan.strategies if s.name in wanted)
+        return self.values(plan, against, distance)
 
 
 @dataclass(frozen=True)
@@ -123,22 +130,6 @@ class Study:
         """As ``groups``, of the queries with a relevant item in the smaller gallery."""
         return study_groups(self.inputs, self.first.relevant.answered)
 
-    @property
-    def held_out(self) -> HeldOut:
-        """The smaller gallery of the first fold."""
-        return _held_out(self.inputs, self.first.sample, self.first.relevant)
-
-    def values_held_out(
-        self, lists: Mapping[str, ResultList], strategies: Sequence[str] = (),
-        against: str = REEMBED, distance: str = "",
-    ) -> dict[str, Values]:  # fmt: skip
-        """As :meth:`HeldOut.values`, of lists, of strategies by name, and of ``against``."""
-        plan = StrategyPlan.of_lists(lists)
-        plan.lists.update(self.first.plan.lists)
-        wanted = {*strategies, against}
-        plan.strategies.extend(s for s in self.first.plan.strategies if s.name in wanted)
-        return self.held_out.values(plan, against, distance)
-
 
 def study(
     inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
@@ -153,7 +144,7 @@ def study(
     folds = [_fold(inputs, sample, labels, tell) for sample in inputs.samples]
     first = folds[0]
     tell(f"searching {first.sample.held.sum():,} held-out items")
-    agreement = _held_out(inputs, first.sample, first.relevant).evaluate(first.plan)
+    agreement = first.evaluate(first.plan)
     if inputs.criterion == "agreement":
         outcomes = {
             s.name: StrategyOutcome(
@@ -180,14 +171,10 @@ def study_groups(inputs: Inputs, queries: Ints) -> Ints | None:
     return query_groups(inputs.qrels, inputs.criterion, queries)
 
 
-def _held_out(inputs: Inputs, sample: EmbeddedSample, relevant: RelevantPairs) -> HeldOut:
-    return HeldOut(sample, relevant, inputs.distance, MAIN[inputs.criterion])
-
-
 def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: Tell) -> Fold:
     distance = inputs.distance
     relevant = inputs.pairs(sample.rows[sample.held])
-    held_out = _held_out(inputs, sample, relevant)
+    held_out = HeldOut(sample, relevant, distance, MAIN[inputs.criterion])
     pairs = sample.old[sample.fitted], sample.new[sample.fitted]
     quick = [label for label in labels if label in map_fits.QUICK]
     trained = [label for label in labels if label not in quick]
@@ -202,7 +189,7 @@ def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: T
     shares = () if turned is None else _shares(inputs, turned, held_out)
     plan = make_plan(inputs, queries_between(inputs, turned, shares), fits, best)
     plan.left_out.update(refused)
-    return Fold(sample, relevant, plan, fits, best, shares)
+    return Fold(**vars(held_out), plan=plan, maps=fits, best=best, shares=shares)
 
 
 def _interim(inputs: Inputs, fits: Sequence[FittedMap], held_out: HeldOut) -> Interim:

@@ -12,7 +12,7 @@ import numpy as np
 from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.measure.list_estimate import Draw, ListEstimate, PartlyEmbedded
-from benchmark.upgrade.measure.score_model import GROUPS, MISSED
+from benchmark.upgrade.measure.score_model import GROUPS, MISSED, missed_places
 from benchmark.upgrade.read.gallery import PassJob, places_of
 from benchmark.upgrade.search.lists import ListResult, PairScores, ResultList, possible_ranks
 from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPlan
@@ -252,12 +252,9 @@ def _chance(shares: Values, level: Ints, needed: Values) -> Values:
         level: ``[n]``.
         needed: ``[..., n]``, or ``[draws, ..., n]``.
     """
-    at = (needed - MISSED[0]) / (MISSED[1] - MISSED[0])
-    low = np.clip(np.floor(at), 0, len(MISSED) - 2).astype(np.int64)
-    part = np.clip(at - low, 0.0, 1.0)
-    low += level * len(MISSED)
+    low, part, always = missed_places(needed, level)
     if shares.ndim > 2:
         first = np.arange(len(shares)) * shares[0].size
         low += first.reshape(-1, *[1] * (needed.ndim - 1))
     flat = shares.ravel()
-    return np.where(at < 0, 1.0, flat[low] * (1 - part) + flat[low + 1] * part)
+    return np.where(always, 1.0, flat[low] * (1 - part) + flat[low + 1] * part)
