@@ -9,6 +9,7 @@ from support.problems import examples
 from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import ranks
 from benchmark.upgrade.measure import evaluation
+from benchmark.upgrade.read.qrels import RelevantPairs
 
 
 @examples(60)
@@ -76,7 +77,9 @@ def test_two_lists_joined_are_what_loops_say(seed, monkeypatch):
         for found, known in ((a, first), (b, second)):
             expected = [known.get(r, np.nan) for r in both] + [np.nan] * rest
             np.testing.assert_array_equal(found[i], np.array(expected, np.float32))
-    query, row = rng.integers(0, n, 20), rng.integers(0, 9, 20)
-    for q, r, rank in zip(query, row, evaluation._places(scores, rows, query, row), strict=True):
+    query, row = np.sort(rng.integers(0, n, 20)), rng.integers(0, 9, 20)
+    relevant = RelevantPairs(n, query, row, np.ones(20), np.ones(20, bool))
+    found = evaluation.counted_ranks(scores, rows, relevant)
+    for q, r, rank in zip(query, row, found, strict=True):
         own = scores[q][rows[q] == r]
         assert rank == (int((scores[q] >= own[0]).sum()) if len(own) else 0)

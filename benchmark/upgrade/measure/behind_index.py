@@ -14,21 +14,19 @@ from benchmark.metrics import relevance
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean, measured
 from benchmark.ranking.arrays import Floats, Ints, Values
-from benchmark.ranking.engine import spans
 from benchmark.upgrade.formats.rows import gather
-from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS, K
+from benchmark.upgrade.measure.evaluation import AGREEMENT, K, counted_ranks, scores_of
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock
 from benchmark.upgrade.read.request import REEMBED
 from benchmark.upgrade.search.index import ApproximateIndex, Settings, build, needs_building
-from benchmark.upgrade.search.lists import ResultList, relevant_ranks, search
+from benchmark.upgrade.search.lists import ResultList, search
 from benchmark.upgrade.search.strategies import Strategy
 
 MOST = 100_000
 """Items of the gallery that is indexed; of a larger one some are drawn."""
 TOP = 100
 """Results that an index is asked for."""
-_PAIRS = 1 << 16
 AS_IT_IS, KEPT, ANEW = "as it is", "kept", "built anew"
 
 
@@ -175,7 +173,7 @@ class _Comparison:
         out = ~self.relevant.counted
         query, row = self.relevant.query[out], self.relevant.row[out]
         more = min(int(np.bincount(query, minlength=1).max()), TOP)
-        places, _ = index.search(queries, min(TOP + more, len(self.block.rows)))
+        places = index.search(queries, min(TOP + more, len(self.block.rows)))
         rows = np.where(places < 0, -1, self.block.rows[places])
         left_out = {(int(q), int(r)) for q, r in zip(query, row, strict=True)}
         found = np.full((len(rows), TOP), -1)
@@ -190,10 +188,6 @@ class _Comparison:
             expected = self.exact[REEMBED].rows[:, :K]
             k = min(K, len(self.block.rows))
             return np.asarray(relevance.agreement(rows[:, :K], expected, k))
-        counted = self.relevant.counted
-        query, row = self.relevant.query[counted], self.relevant.row[counted]
-        ranks = np.zeros(len(row), np.int64)  # 0 where an item is not found
-        for a, b in spans(len(row), _PAIRS):
-            hits = rows[query[a:b]] == row[a:b, None]
-            ranks[a:b] = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
-        return METRICS[self.study.metric](relevant_ranks(ranks, self.relevant))
+        in_order = np.broadcast_to(-np.arange(rows.shape[1]), rows.shape)
+        ranks = counted_ranks(in_order, rows, self.relevant)
+        return scores_of(ranks, self.relevant)[self.study.metric]

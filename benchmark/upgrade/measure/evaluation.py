@@ -94,7 +94,7 @@ class StrategyEvaluation:
         """Jobs of the second pass: strategies whose second list scores what the first has found."""
         return {
             each.name: PairScores(
-                *_window(each, found)[1:], self.plan.lists[each.uses[1]], self.distance
+                *_window(each, found), self.plan.lists[each.uses[1]], self.distance
             )
             for each in self.strategies if each.merge is not None and not each.merge.searches
         }  # fmt: skip
@@ -131,18 +131,17 @@ class StrategyEvaluation:
             b = np.full(a.shape, np.nan, np.float32)
             b[rows >= 0] = rescored[each.name]
         merged = merge.merge(a, b)
-        counted = self.relevant.counted
-        ranks = _places(merged, rows, self.relevant.query[counted], self.relevant.row[counted])
+        ranks = counted_ranks(merged, rows, self.relevant)
         # Equal ones by row; NaN last.
         order = np.lexsort((rows, np.where(np.isnan(merged), np.inf, -merged)), axis=1)[:, :K]
         return ranks, np.take_along_axis(rows, order, axis=1)
 
 
-def _window(each: Strategy, found: Mapping[str, ListResult]) -> tuple[Ints, Ints, Ints]:
-    """The first rows of a strategy's first list, ``[n, w]``, and queries and rows of these."""
+def _window(each: Strategy, found: Mapping[str, ListResult]) -> tuple[Ints, Ints]:
+    """Queries and rows of the first rows of a strategy's first list."""
     rows = found[each.uses[0]].rows[:, : each.merge.window if each.merge else 0]
     query, place = np.nonzero(rows >= 0)
-    return rows, query, rows[query, place]
+    return query, rows[query, place]
 
 
 def evaluate(
@@ -198,11 +197,12 @@ def scores_of(ranks: Ints, relevant: RelevantPairs) -> Scores:
     return {key: score(found) for key, score in METRICS.items()}
 
 
-def _places(merged: NDArray[Any], rows: Ints, query: Ints, row: Ints) -> Ints:
-    """Count the query's candidates that score at least as high as each item; 0 for no candidate.
+def counted_ranks(merged: NDArray[Any], rows: Ints, relevant: RelevantPairs) -> Ints:
+    """Count the query's candidates that score at least as high as each counted pair's item.
 
-    ``merged`` and ``rows`` are of the candidates, ``[q, w]``, ``query`` and ``row`` of the items.
+    ``merged`` and ``rows`` are of the candidates, ``[q, w]``; 0 for what is no candidate.
     """
+    query, row = relevant.query[relevant.counted], relevant.row[relevant.counted]
     ranks = np.zeros(len(row), np.int64)
     for a, b in spans(len(row), max(1, _ROOM // max(rows.shape[1], 1))):
         its, scores = rows[query[a:b]] == row[a:b, None], merged[query[a:b]]

@@ -86,16 +86,15 @@ class ApproximateIndex(ABC):
             )  # fmt: skip
         self.seconds = time.perf_counter() - started
 
-    def search(self, queries: Floats, k: int) -> tuple[Ints, Floats]:
-        """Rows and scores of the nearest items it finds for queries ``[n, dim]``, ``[n, k]`` each.
+    def search(self, queries: Floats, k: int) -> Ints:
+        """Rows of the nearest items it finds for queries ``[n, dim]``, ``[n, k]``.
 
-        The nearest is first; -1 and NaN where it finds fewer. Scores are the products' own.
+        The nearest is first; -1 where it finds fewer.
         """
         with _faiss(self.settings.threads) as faiss:
-            prepared = _prepared(queries, self.distance)
-            scores, rows = self._index.search(prepared, k, params=self._parameters(faiss, k))
-        scores = -scores if self.distance == "l2" else scores
-        return rows, np.where(rows < 0, np.float32(np.nan), scores)
+            prepared, parameters = _prepared(queries, self.distance), self._parameters(faiss, k)
+            rows: Ints = self._index.search(prepared, k, params=parameters)[1]
+        return rows
 
     def rewritten(self, items: Floats) -> "ApproximateIndex":
         """Put the same links or lists over other vectors of the same rows, ``[n, dim]``.
