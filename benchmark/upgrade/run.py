@@ -1,6 +1,6 @@
 """The report on an upgrade, from vectors: ``bench upgrade`` as a call."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,13 +118,20 @@ def _judged(inputs: Inputs, tell: Tell) -> _Judged:
     request = inputs.request
     tell("looking at the vectors")
     findings = look_at(inputs)
-    result = study(inputs, chosen_maps(request.maps), tell)
-    told = (*doubts(result), *result.inputs.told)
-    result = replace(result, inputs=replace(result.inputs, told=told))
-    least = request.worthwhile / 100
-    evidence = Evidence.of(result.outcomes, result.metric, result.groups, least)
-    decision = decide(evidence, request.constraints, request.wanted)
-    return _Judged(result, findings, evidence, decision)
+    return _decided(study(inputs, chosen_maps(request.maps), tell), findings)
+
+
+def _decided(
+    result: Study, findings: Sequence[Remark], alignment: Sequence[Alignment] | None = None,
+    refused: Collection[str] = (),
+) -> _Judged:  # fmt: skip
+    """Tell what is odd, and decide among the strategies that are not refused."""
+    inputs, request = result.inputs, result.inputs.request
+    result = replace(result, inputs=replace(inputs, told=(*doubts(result), *inputs.told)))
+    evidence = Evidence.of(result.outcomes, result.metric, result.groups, request.worthwhile / 100)
+    taken = {name: o for name, o in result.outcomes.items() if name not in refused}
+    decision = decide(replace(evidence, outcomes=taken), request.constraints, request.wanted)
+    return _Judged(result, findings, evidence, decision, alignment)
 
 
 def _warned_of_all(name_taken: str, taken: _Judged, judged: Mapping[str, _Judged]) -> _Judged:
@@ -161,12 +168,7 @@ def _bridged(request: UpgradeRequest, cluster: Cluster | None, tell: Tell) -> _J
     result, alignment = bridge(apart, chosen_maps(request.maps), tell)
     refused = refused_strategies(result, alignment)
     result.first.plan.left_out.update(refused)
-    told = (*doubts(result), *result.inputs.told)
-    result = replace(result, inputs=replace(result.inputs, told=told))
-    evidence = Evidence.of(result.outcomes, result.metric, result.groups, request.worthwhile / 100)
-    taken = {name: o for name, o in result.outcomes.items() if name not in refused}
-    decision = decide(replace(evidence, outcomes=taken), request.constraints, request.wanted)
-    return _Judged(result, findings, evidence, decision, alignment)
+    return _decided(result, findings, alignment, refused)
 
 
 def _reported(

@@ -173,20 +173,17 @@ class Evidence:
 
     def keeping(self, wanted: float) -> set[str]:
         """Strategies short of re-embedding that keep a share, corrected for how many are tried."""
-        if wanted not in self._keeping:
-            self._keeping[wanted] = self._tested(wanted)
-        return self._keeping[wanted]
-
-    def _tested(self, wanted: float) -> set[str]:
         if REEMBED not in self.outcomes:
             return set()
+        if wanted in self._keeping:
+            return self._keeping[wanted]
         tried = [n for n, o in self.outcomes.items() if n != KEEP and o.strategy.effort < _ALL]
         old, new = self.scored(KEEP) if self.likely else None, self.scored(REEMBED)
         tests = {
             n: wanted**self.changed if self.equal(n)
             else beyond(self.scored(n), old, new, wanted, self.groups).p_above(0.0) for n in tried
         }  # fmt: skip
-        return surely(tests, LEVEL)
+        return self._keeping.setdefault(wanted, surely(tests, LEVEL))
 
     @cached_property
     def above(self) -> set[str]:

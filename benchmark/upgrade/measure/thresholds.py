@@ -8,8 +8,8 @@ and items are drawn anew, both, for the intervals (the pigeonhole bootstrap of O
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +41,11 @@ class Cutoff:
         new: Its own.
         rate: Share of the pairs that today's accepts: of all, or of those that do not belong
             together.
-        accepted: PairSet of the sample that it accepts.
+        accepted: Pairs of the sample that it accepts.
         true_before: Share of the pairs that belong together which today's accepts; None without
             judgements.
         true_after: Share of these that the new one accepts.
+        few: True where today's cut-off accepts hardly a pair of the sample.
     """
 
     strategy: str
@@ -55,11 +56,7 @@ class Cutoff:
     accepted: int
     true_before: float | None = None
     true_after: Estimate | None = None
-
-    @property
-    def few(self) -> bool:
-        """True where today's cut-off accepts hardly a pair of the sample."""
-        return self.accepted < _FEW
+    few: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,9 @@ def cutoff(
             if above[-1] >= each:
                 break
         found[k] = _between(ranked, above, each)
-    made = Cutoff(strategy, rule, threshold, _estimate(found), rate, accepted)
+    made = Cutoff(
+        strategy, rule, threshold, _estimate(found), rate, accepted, few=accepted < _FEW
+    )  # fmt: skip
     own = np.nonzero(pairs.genuine & ~pairs.left_out)
     if not len(own[0]):
         return made
@@ -171,11 +170,6 @@ class Thresholds:
     cutoffs: list[Cutoff]
     histograms: dict[str, dict[str, list[float]]]
     left_out: list[float]
-
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        rows = [asdict(each) | {"few": each.few} for each in self.cutoffs]
-        return {"cutoffs": rows, "histograms": self.histograms, "left_out": self.left_out}
 
 
 def thresholds(study: Study, wanted: Sequence[float]) -> Thresholds | None:

@@ -38,14 +38,9 @@ class Cluster:
         Raises:
             BenchError: As ``work`` raises it.
         """
-        import ray
+        from benchmark.harness.ray import in_order
 
-        task = ray.remote(num_cpus=1)(_call)
-        shared: Any = ray.put(work)
-        try:
-            return list(ray.get([task.remote(shared, part) for part in parts]))
-        except ray.exceptions.RayTaskError as error:
-            raise error.as_instanceof_cause() from None
+        return list(in_order(_call, work, parts))
 
 
 def _call(work: Callable[[Any], Any], part: Any) -> Any:
