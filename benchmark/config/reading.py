@@ -100,6 +100,12 @@ def build(cls: type[T], values: Any, where: str) -> T:
     return value
 
 
+def read_json(cls: type[T], path: Path, limit: int) -> T:
+    """Read a file of JSON as a type; a BenchError as of :func:`read_bytes` and :func:`parse`."""
+    value: T = parse(_adapter(cls), read_bytes(path, limit), str(path))
+    return value
+
+
 def parse(adapter: TypeAdapter[T], text: bytes, where: str) -> T:
     """Validate JSON as a type; BenchError with ``where``, key, what was expected and what came."""
     try:

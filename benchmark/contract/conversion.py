@@ -9,18 +9,11 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
+from pydantic import Field, NonNegativeInt, PositiveInt
 
-from benchmark.config.files import (
-    clear_parts,
-    file_digest,
-    file_size,
-    part_of,
-    plain_io_errors,
-    read_bytes,
-)
+from benchmark.config.files import clear_parts, file_digest, file_size, part_of, plain_io_errors
 from benchmark.config.places import real
-from benchmark.config.reading import Model, parse
+from benchmark.config.reading import Model, read_json
 from benchmark.contract.arrays import (
     Vectors,
     apply,
@@ -205,7 +198,7 @@ class Conversion:
                 dimensions, or it is of a later format.
         """
         folder = Path(folder)
-        meta = parse(TypeAdapter(_Meta), read_bytes(folder / META, _MOST_META), str(folder / META))
+        meta = read_json(_Meta, folder / META, _MOST_META)
         files = {name: folder / f"{name}.safetensors" for name in meta.parts}
         for name, path in files.items():
             file_size(path, _MOST_PART)

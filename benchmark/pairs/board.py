@@ -1,7 +1,7 @@
 """The core board of pairs: which cells there are, what is measured, and what the rest costs."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from benchmark.pairs.records import DRAWS, ReportRow, read_record, record_path, 
 from benchmark.pairs.vectors import embedded, place_of
 from benchmark.report.text_table import TextTable, shown_table
 from benchmark.upgrade.fit.maps import chosen_maps
+from benchmark.upgrade.read.request import Tell
 
 _REPORT_S = 4.0
 """Seconds of a report and its truth on one core, of some thousand items by closed-form maps."""
@@ -147,9 +148,7 @@ def require_weights(cells: Sequence[CellPlan]) -> None:
         raise BenchError(f"weights of {names} are not installed: {install_command(missing)}")
 
 
-def run(
-    cells: Sequence[CellPlan], maps: str, hours: float, tell: Callable[[str], None]
-) -> Iterator[Path]:
+def run(cells: Sequence[CellPlan], maps: str, hours: float, tell: Tell) -> Iterator[Path]:
     """Measure what is left: one draw of every cell, then the next, none begun after some hours.
 
     Yields:

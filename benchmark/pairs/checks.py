@@ -5,24 +5,22 @@ has classes, MTEB's classification: eight training texts of each class, a logist
 accuracy on all test texts, by the mean of ten draws (Muennighoff and others, MTEB, 2023, 3.1).
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from benchmark.config.embedders import Embedder
-from benchmark.config.files import read_bytes, write_json
-from benchmark.config.reading import Model, parse
+from benchmark.config.files import write_json
+from benchmark.config.reading import Model, read_json
 from benchmark.errors import BenchError
 from benchmark.pairs.corpora import CorpusSource, labelled_texts, load_source, read_corpus
+from benchmark.upgrade.read.request import Tell
 
 FILE = "checks.json"
 DRAWS, EACH = 10, 8
 NEAR = 0.02
 """Difference that other draws, libraries and 8-bit weights make."""
 _MOST_BYTES = 2**20
-Tell = Callable[[str], None]
 
 
 class Check(Model):
@@ -36,13 +34,10 @@ class Check(Model):
     here: float
 
 
-_ADAPTER: TypeAdapter[tuple[Check, ...]] = TypeAdapter(tuple[Check, ...])
-
-
 def read_checks(folder: Path) -> tuple[Check, ...]:
     """Those beside the records of a folder; none where there is no file."""
     path = folder / FILE
-    return parse(_ADAPTER, read_bytes(path, _MOST_BYTES), str(path)) if path.is_file() else ()
+    return read_json(tuple[Check, ...], path, _MOST_BYTES) if path.is_file() else ()
 
 
 def write_check(folder: Path, check: Check) -> None:

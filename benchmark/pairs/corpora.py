@@ -83,14 +83,9 @@ class Corpus:
     gains: Gains
     digest: str
 
-    @property
-    def seen_by(self) -> str:
-        """Its title in lower case, as lists of training data are compared with."""
-        return self.source.title.lower()
-
     def inside(self, embedder: Embedder) -> bool:
         """True where the embedder's authors name it among their training data."""
-        return any(self.seen_by in each.lower() for each in embedder.trained_on)
+        return any(self.source.title.lower() in each.lower() for each in embedder.trained_on)
 
 
 def corpus_files() -> dict[str, Path]:

@@ -18,7 +18,7 @@ from benchmark.pairs.analysis import CHOSEN_ON
 from benchmark.pairs.board import CellPlan
 from benchmark.pairs.cells import CellVectors
 from benchmark.pairs.records import METRIC
-from benchmark.pairs.vectors import Tell, embedded, place_of
+from benchmark.pairs.vectors import embedded, place_of
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.decide.verdict import Evidence, decide
@@ -30,7 +30,7 @@ from benchmark.upgrade.measure.bridge import (
     refused_strategies,
 )
 from benchmark.upgrade.read.apart import read_apart
-from benchmark.upgrade.read.request import FOUND, KEEP, REEMBED
+from benchmark.upgrade.read.request import FOUND, KEEP, REEMBED, Tell
 from benchmark.upgrade.search.lists import ResultList
 
 BASES = PAIRS, OWN, OTHERS = (

@@ -11,11 +11,12 @@ import numpy as np
 
 from benchmark.metrics.similarity import unit
 from benchmark.pairs.board import CellPlan
-from benchmark.pairs.vectors import Tell, embedded, place_of
+from benchmark.pairs.vectors import embedded, place_of
 from benchmark.ranking.arrays import Floats
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.read.health import PART
 from benchmark.upgrade.read.mixture import mixture
+from benchmark.upgrade.read.request import Tell
 
 PLANTED = ONE, MODEL, TOPIC = "nothing", "another model", "another corpus"
 """Vectors that are planted in an index."""

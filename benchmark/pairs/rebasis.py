@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import TypeAdapter
 
-from benchmark.config.files import read_bytes
-from benchmark.config.reading import Model, parse
+from benchmark.config.reading import Model, read_json
 from benchmark.errors import BenchError
 from benchmark.pairs import rebasis_probe
 from benchmark.pairs.analysis import SIZE, decision, regret
@@ -72,15 +70,12 @@ class Probe(Model):
     """It was given all items by both models, as its default of 10,000 embeds: no sample."""
 
 
-_ADAPTER: TypeAdapter[tuple[Probe, ...]] = TypeAdapter(tuple[Probe, ...])
-
-
 def read_probes(folder: Path) -> tuple[Probe, ...]:
     """Those beside the records of a folder; BenchError where they are missing or damaged."""
     path = folder / FILE
     if not path.is_file():
         raise BenchError(f"{path}: missing; bench pairs rebasis --python PYTHON writes it")
-    return parse(_ADAPTER, read_bytes(path, _MOST_BYTES), str(path))
+    return read_json(tuple[Probe, ...], path, _MOST_BYTES)
 
 
 def report_of(record: PairRecord) -> ReportRow:

@@ -1,15 +1,15 @@
 """Records of cells: one JSON file each, ``CORPUS/OLD--NEW.json``, small enough to be committed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from benchmark.config.embedders import Embedder
-from benchmark.config.files import read_bytes, write_json
-from benchmark.config.reading import Model, parse
+from benchmark.config.files import write_json
+from benchmark.config.reading import Model, read_json
 from benchmark.errors import BenchError
 from benchmark.records import provenance
 
@@ -117,9 +117,6 @@ class PairRecord(Model):
         return self.old.parameters < self.new.parameters
 
 
-_ADAPTER: TypeAdapter[PairRecord] = TypeAdapter(PairRecord)
-
-
 def record_path(folder: Path, corpus: str, old: str, new: str) -> Path:
     """The file of a cell."""
     return folder / corpus / f"{old}--{new}.json"
@@ -159,7 +156,7 @@ def write_record(
 
 def read_record(path: Path) -> PairRecord:
     """Read one; BenchError if it is damaged."""
-    return parse(_ADAPTER, read_bytes(path, _MOST_BYTES), str(path))
+    return read_json(PairRecord, path, _MOST_BYTES)
 
 
 def read_records(folder: Path) -> list[PairRecord]:
@@ -168,11 +165,7 @@ def read_records(folder: Path) -> list[PairRecord]:
     Raises:
         BenchError: If there is none, or one is damaged.
     """
-    found = [read_record(path) for path in _files(folder)]
+    found = [read_record(path) for path in sorted(folder.glob("*/*--*.json"))]
     if not found:
         raise BenchError(f"{folder}: expected records of pairs, CORPUS/OLD--NEW.json, got none")
     return found
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder.glob("*/*--*.json"))

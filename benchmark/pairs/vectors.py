@@ -1,6 +1,5 @@
 """Vectors of whole corpora by embedders, in the user's cache: named by weights and content."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +10,7 @@ from benchmark.config.files import default_store, digest
 from benchmark.errors import BenchError
 from benchmark.pairs.corpora import Corpus
 from benchmark.ranking.arrays import Floats
-
-Tell = Callable[[str], None]
+from benchmark.upgrade.read.request import Tell
 
 
 @dataclass(frozen=True)
