@@ -12,6 +12,7 @@ from support.upgrades import planted
 import benchmark
 from benchmark.cli.app import app
 from benchmark.errors import BenchError
+from benchmark.upgrade.formats.rows import ArrayRows
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,13 @@ def test_lengths_whose_squares_float32_cannot_hold(made, name, length, distance)
     lengths = rf"1e-12 to 1e\+18 for {distance}"
     said = rf"{name}: vector: expected lengths of {lengths}, got 1e[-+]\d+ in row 3"
     refused(made, said, distance=distance, **{name: vectors})
+
+
+def test_a_row_of_an_array_is_named_whatever_the_blocks():
+    vectors = np.ones((40, 3), np.float32)
+    vectors[37, 1] = math.inf
+    with pytest.raises(BenchError, match=r"x: expected finite .* in row 37$"):
+        list(ArrayRows("x", vectors).vectors(10, 5))
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -1.0, 0.0])

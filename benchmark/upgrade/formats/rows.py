@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from benchmark.contract.arrays import as_vectors
+from benchmark.contract.arrays import as_vectors, require_finite
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import LONGEST, SHORTEST
@@ -69,8 +69,11 @@ class ArrayRows:
         """Vectors of some rows in order."""
         last = self.rows if last is None else last
         for a in range(first, last, size):
-            some = self.array[a : min(a + size, last)]
-            yield as_vectors(self.name, some) if finite else np.asarray(some, np.float32)
+            with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
+                some = np.asarray(self.array[a : min(a + size, last)], np.float32)
+            if finite:
+                require_finite(self.name, some, a)
+            yield some
 
     def row(self, number: int) -> str:
         """A row's number."""
