@@ -7,6 +7,7 @@ not, by a usual name or because there is no other one. Every record is read twic
 import csv
 import io
 import json
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -205,17 +206,7 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def _unescaped(cell: str) -> str:
-    parts = cell.split("\\")
-    out = [parts[0]]
-    k = 1
-    while k < len(parts):
-        if not parts[k] and k + 1 < len(parts):  # two backslashes
-            out.append("\\" + parts[k + 1])
-            k += 2
-            continue
-        out.append(_ESCAPES.get(parts[k][:1], parts[k][:1]) + parts[k][1:])
-        k += 1
-    return "".join(out)
+    return re.sub(r"\\(.?)", lambda found: _ESCAPES.get(found[1], found[1]), cell)
 
 
 def _numbers(value: Any) -> Any:

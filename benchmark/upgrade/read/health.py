@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.metrics.relevance import agreement
 from benchmark.metrics.similarity import unit
@@ -15,6 +14,7 @@ from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 from benchmark.ranking.engine import LONGEST, SHORTEST
 from benchmark.upgrade.formats.joining import join
 from benchmark.upgrade.formats.rows import BLOCK, Rows, gather
+from benchmark.upgrade.read.gallery import about_mean
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.mixture import Mixture, mixture
 
@@ -83,7 +83,7 @@ class VectorTally:
     longest: float = 0.0
     part: Floats = field(default_factory=lambda: np.empty((0, 1), np.float32))
     _keys: Floats = field(default_factory=lambda: np.empty(0, np.float32))
-    _hashes: list[NDArray[np.uint64]] = field(default_factory=list)
+    _hashes: list[Ints] = field(default_factory=list)
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def add(self, vectors: Floats) -> None:
@@ -205,7 +205,7 @@ def compare(old: Rows, new: Rows) -> Iterator[Remark]:
             yield Remark(name, "fresh", alike if share > 0.99 else words, share <= 0.99, share)
             return
         # Where all vectors share a direction, any two are alike: what is told apart is the rest.
-        a, b = (_around_mean(side) for side in (left, right))
+        a, b = (about_mean(unit(side, "cosine")) for side in (left, right))
         moved = _moved(a, b) * len(joined.left) / max(1, len(some))
         if moved > 0.5:
             yield Remark(
@@ -234,12 +234,6 @@ def nearest_agreement(left: Floats, right: Floats) -> float:
     sides = (unit(side, "cosine") for side in (left, right))
     a, b = (_nearest(side, side[:_QUERIES], "dot") for side in sides)
     return _overlap(a, b)
-
-
-def _around_mean(vectors: Floats) -> Floats:
-    """Directions from the mean of all directions, ``[n, d]``."""
-    x = unit(vectors, "cosine")
-    return unit(x - x.mean(axis=0), "cosine")
 
 
 def _moved(left: Floats, right: Floats) -> float:
@@ -367,15 +361,9 @@ def _overlap(left: Ints, right: Ints) -> float:
     return float(agreement(left, right, k).mean()) if k else 0.0
 
 
-def _hashes(vectors: Floats) -> NDArray[np.uint64]:
+def _hashes(vectors: Floats) -> Ints:
     """A number for each row that equal rows share, and others hardly ever."""
-    bits = np.ascontiguousarray(vectors + np.float32(0)).view(np.uint32)  # -0 is 0
-    weights = np.random.default_rng(1).integers(1, 2**63, bits.shape[1], np.uint64) | np.uint64(1)
-    out = np.zeros(len(bits), np.uint64)
-    for column, weight in zip(bits.T, weights, strict=True):
-        out = (out ^ column) * weight
-        out ^= out >> np.uint64(29)
-    return out
+    return np.array([hash(row.tobytes()) for row in vectors + np.float32(0)], np.int64)  # -0 is 0
 
 
 def _comparable(vectors: Floats) -> Mask:
