@@ -60,6 +60,11 @@ class Planted:
             "maps": "procrustes,procrustes:query,linear",
         }  # fmt: skip
 
+    def whole(self, **changes: Any) -> dict[str, Any]:
+        """As :meth:`arguments`, with new vectors of all rows, without ids, by one map."""
+        given = self.arguments(np.arange(len(self.new))) | {"ids": None, "maps": "procrustes"}
+        return given | changes
+
 
 def planted(noise: float = 0.15, n: int = 1500, q: int = 80, dim: int = 24) -> Planted:
     """The old model adds noise to items, and more of it to queries, before it rotates them."""

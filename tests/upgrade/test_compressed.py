@@ -16,12 +16,8 @@ def made():
     return planted(noise=1.0, n=600, q=60, dim=DIM)
 
 
-def given(made, **changes):
-    return made.arguments(np.arange(len(made.new))) | {"maps": "procrustes", **changes}
-
-
 def test_every_form_is_that_of_brute_force(made):
-    study = studied(given(made))
+    study = studied(made.whole())
     sample = study.first.sample
     held = sample.rows[sample.held]
     own = np.searchsorted(held, made.relevant)
@@ -51,7 +47,7 @@ def test_every_form_is_that_of_brute_force(made):
 
 def test_float16_is_as_sure_as_int8(made):
     """It changes fewer queries, and none by more: few differences are no reason for doubt."""
-    found = {(e.strategy, e.form): e.lost for e in compressed(studied(given(made)))}
+    found = {(e.strategy, e.form): e.lost for e in compressed(studied(made.whole()))}
     for name in ("keep-old", "re-embed"):
         half, byte = (found[name, form] for form in ("float16", "int8"))
         assert half.high - half.low <= byte.high - byte.low
@@ -59,7 +55,7 @@ def test_float16_is_as_sure_as_int8(made):
 
 
 def test_bytes_and_differences(made):
-    document = upgrade(**given(made, compressed=True, items=1_000_000)).document
+    document = upgrade(**made.whole(compressed=True, items=1_000_000)).document
     rows = {(r["strategy"], r["form"]): r for r in document["compressed"]}
     assert {name for name, _ in rows} == {"keep-old", "re-embed", "procrustes"}
     for form, size in (
@@ -84,6 +80,6 @@ def test_bytes_and_differences(made):
 
 @pytest.mark.parametrize("changes", [{"qrels": None}, {"distance": "dot"}, {"distance": "l2"}])
 def test_whatever_judges_and_compares(made, changes):
-    found = upgrade(**given(made, compressed=True, **changes)).document["compressed"]
+    found = upgrade(**made.whole(compressed=True, **changes)).document["compressed"]
     assert len(found) == 3 * 7
     assert all(0 <= row["score"]["value"] <= 1 for row in found)

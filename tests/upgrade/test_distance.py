@@ -23,10 +23,9 @@ def test_every_score_is_that_of_brute_force(made, distance):
     """Items of lengths of their own, which a dot product and l2 see, a cosine does not."""
     length = np.random.default_rng(5).uniform(0.4, 2.5, (len(made.new), 1)).astype(np.float32)
     old, new = made.old * length, made.new * length
-    report = benchmark.upgrade(
-        old, new, made.queries, made.old_queries, qrels=made.qrels, maps="procrustes,linear:query",
-        distance=distance,
-    )  # fmt: skip
+    report = benchmark.upgrade(**made.whole(
+        old_gallery=old, new_gallery=new, maps="procrustes,linear:query", distance=distance
+    ))  # fmt: skip
     found = {s["name"]: s["score"]["value"] for s in report.document["strategies"]}
     pairs = {
         "keep-old": (made.old_queries, old), "re-embed": (made.queries, new),
@@ -50,10 +49,10 @@ def test_lengths_decide_where_a_dot_product_compares(made):
     length[made.relevant] = 20.0
     found = {}
     for distance in ("cosine", "dot"):
-        document = benchmark.upgrade(
-            made.old * length, made.new * length, made.queries, made.old_queries,
-            qrels=made.qrels, maps="linear", distance=distance,
-        ).document  # fmt: skip
+        document = benchmark.upgrade(**made.whole(
+            old_gallery=made.old * length, new_gallery=made.new * length, maps="linear",
+            distance=distance,
+        )).document  # fmt: skip
         found[distance] = {s["name"]: s["score"]["value"] for s in document["strategies"]}
     for name in ("linear", "re-embed", "keep-old"):
         assert found["dot"][name] > found["cosine"][name] + 0.05, name

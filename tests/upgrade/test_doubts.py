@@ -21,11 +21,7 @@ def made():
 
 
 def warnings(made, **changes):
-    given = {
-        "old_gallery": made.old, "new_gallery": made.new, "queries": made.queries,
-        "old_queries": made.old_queries, "qrels": made.qrels, "maps": "procrustes", **changes,
-    }  # fmt: skip
-    told = upgrade(**given).document["inputs"]["told"]
+    told = upgrade(**made.whole(**changes)).document["inputs"]["told"]
     return [line.removeprefix("Warning: ") for line in told if line.startswith("Warning: ")]
 
 
@@ -126,14 +122,10 @@ def test_a_sample_without_most_of_the_relevant_items():
     made = planted(n=300, q=40, dim=16)
     others = np.setdiff1d(np.arange(300), made.relevant)[:150]
     qrels = {q: {str(row): 1.0} for q, row in enumerate(made.relevant)}
-    given = {
-        "old_gallery": made.old, "queries": made.queries, "old_queries": made.old_queries,
-        "qrels": qrels, "maps": "procrustes",
-    }  # fmt: skip
     for n, odd in ((19, True), (20, False), (40, False)):
         rows = np.concatenate([made.relevant[:n], others])
         ids = {"old_gallery": np.arange(300), "new_gallery": rows}
-        report = upgrade(**given, new_gallery=made.new[rows], ids=ids)
+        report = upgrade(**made.whole(qrels=qrels, new_gallery=made.new[rows], ids=ids))
         told = [line for line in risks(report.document) if "relevant items have no new" in line]
         assert len(told) == odd
         if odd:

@@ -26,6 +26,19 @@ def found(vectors, stored="float32"):
     return {f.what: f for f in examine(look(ArrayRows("v", vectors)), "v", stored)}
 
 
+def compared(stored, fresh):
+    """The last finding about vectors of the same items."""
+    names = np.arange(len(stored))
+    return list(compare(ArrayRows("old", stored, names), ArrayRows("fresh", fresh, names)))[-1]
+
+
+def models(corpus):
+    """Directions of a real corpus by each of its models."""
+    with np.load(REAL / f"{corpus}.npz") as file:
+        names = [k for k in file.files if k.endswith(".docs") and k != "ids.docs"]
+        return {k: directions(file[k].astype(np.float32)) for k in names}
+
+
 def directions(x):
     return unit(x).astype(np.float32)
 
@@ -57,19 +70,14 @@ def test_an_index_with_a_tenth_of_another_model_is_told():
 @pytest.mark.skipif(not (REAL / "npl.npz").is_file(), reason="vectors of real models are not here")
 @pytest.mark.parametrize("corpus", ["cranfield", pytest.param("npl", marks=pytest.mark.slow)])
 def test_texts_by_two_models_are_told_from_texts_of_two_kinds(corpus):
-    with np.load(REAL / f"{corpus}.npz") as file:
-        names = [k for k in file.files if k.endswith(".docs") and k != "ids.docs"]
-        models = {k: directions(file[k].astype(np.float32)) for k in names}
-    other = "npl" if corpus == "cranfield" else "cranfield"
-    with np.load(REAL / f"{other}.npz") as file:
-        others = {k: directions(file[k].astype(np.float32)) for k in models if k in file.files}
+    mine, others = models(corpus), models("npl" if corpus == "cranfield" else "cranfield")
     rng = np.random.default_rng(0)
-    for a, old in models.items():
+    for a, old in mine.items():
         n = min(4000, len(old))
         assert not mixture(mixed(old, old, 0.0, rng, n)).odd
         if a in others:  # a tenth of other texts by the same model
             assert not mixture(mixed(old, others[a], 0.1, rng, n)).odd
-        for b, new in models.items():
+        for b, new in mine.items():
             if a != b and old.shape[1] == new.shape[1]:
                 assert mixture(mixed(old, new, 0.1, rng, n)).odd, (a, b)
 
@@ -167,20 +175,11 @@ def test_fresh_vectors_of_the_old_model_say_what_still_agrees():
     old, new = (each[:2000] for each in demo())
     stored = old.copy()
     stored[:500] = new[:500]
-
-    def of(fresh):
-        rows = ArrayRows("old", stored, np.arange(2000)), ArrayRows("fresh", fresh, np.arange(2000))
-        return list(compare(*rows))[-1]
-
-    told = of(old)
+    told = compared(stored, old)
     assert (told.what, told.odd) == ("fresh", True) and told.value == pytest.approx(0.75, abs=0.01)
-    assert of(stored).what == "fresh" and not of(stored).odd
-    assert of(np.roll(new, 1, axis=0)).what == "agreement"
-
-
-def compared(stored, fresh):
-    names = np.arange(len(stored))
-    return list(compare(ArrayRows("old", stored, names), ArrayRows("fresh", fresh, names)))[-1]
+    own = compared(stored, stored)
+    assert own.what == "fresh" and not own.odd
+    assert compared(stored, np.roll(new, 1, axis=0)).what == "agreement"
 
 
 def test_ids_of_other_items_are_asked_for():
@@ -204,11 +203,8 @@ def test_ids_of_other_items_are_asked_for():
 )
 def test_a_direction_that_all_vectors_share_makes_no_model_of_another(corpus):
     """Two random texts have a cosine of 0.69 by one of them: it proves no common model."""
-    with np.load(REAL / f"{corpus}.npz") as file:
-        names = [k for k in file.files if k.endswith(".docs") and k != "ids.docs"]
-        models = [directions(file[k].astype(np.float32)) for k in names]
-    rng = np.random.default_rng(0)
-    for i, fresh in enumerate(models):
+    mine, rng = models(corpus), np.random.default_rng(0)
+    for name, fresh in mine.items():
         turn = np.linalg.qr(rng.standard_normal((fresh.shape[1],) * 2))[0].astype(np.float32)
         mean, scale = fresh.mean(axis=0), 127 / np.abs(fresh).max()
         for stored, said in [
@@ -219,10 +215,10 @@ def test_a_direction_that_all_vectors_share_makes_no_model_of_another(corpus):
             (fresh[rng.permutation(len(fresh))], "ids"),
             (np.round(fresh * scale)[rng.permutation(len(fresh))], "ids"),
             (mean + (fresh - mean) @ turn, "agreement"),
-            *((other, "agreement") for j, other in enumerate(models)
-              if j != i and other.shape == fresh.shape),
+            *((other, "agreement") for its, other in mine.items()
+              if its != name and other.shape == fresh.shape),
         ]:  # fmt: skip
-            assert compared(stored, fresh).what == said, (names[i], said)
+            assert compared(stored, fresh).what == said, (name, said)
 
 
 def test_the_command(tmp_path):

@@ -84,10 +84,7 @@ def test_no_brackets_where_there_is_no_interval():
     """One query has a score, and nothing around it."""
     made = planted(n=300, q=4, dim=8)
     only = {1: {int(made.relevant[1]): 1.0}}
-    report = benchmark.upgrade(
-        made.old, made.new, made.queries, made.old_queries, qrels=only, maps="procrustes",
-        threshold=(0.5,), compressed=True,
-    )  # fmt: skip
+    report = benchmark.upgrade(**made.whole(qrels=only, threshold=(0.5,), compressed=True))
     words = plain(tables(report.document, every=True)) + render(report.document)
     assert report.document["strategies"][0]["score"]["low"] is None
     assert "()" not in words and "points; 2 are worthwhile" in words

@@ -21,12 +21,8 @@ def made():
 
 
 def refused(made, said, **changes):
-    given = {
-        "old_gallery": made.old, "new_gallery": made.new, "queries": made.queries,
-        "old_queries": made.old_queries, "qrels": made.qrels, "maps": "procrustes", **changes,
-    }  # fmt: skip
     with pytest.raises(BenchError, match=said) as caught:
-        benchmark.upgrade(**given)
+        benchmark.upgrade(**made.whole(**changes))
     assert "\n" not in str(caught.value)
 
 
@@ -34,8 +30,7 @@ def refused(made, said, **changes):
 @pytest.mark.parametrize("length", [1e-14, 1e-30, 1e30])
 @pytest.mark.parametrize("distance", ["cosine", "l2"])
 def test_lengths_whose_squares_float32_cannot_hold(made, name, length, distance):
-    attributes = {"old_gallery": made.old, "new_gallery": made.new}
-    vectors = attributes.get(name, getattr(made, name, None)).copy()
+    vectors = made.whole()[name].copy()
     vectors[3] *= length / np.linalg.norm(vectors[3])
     lengths = rf"1e-12 to 1e\+18 for {distance}"
     said = rf"{name}: vector: expected lengths of {lengths}, got 1e[-+]\d+ in row 3"
@@ -105,7 +100,14 @@ def test_judgements_in_other_forms(made):
         refused(made, "query -> item -> gain, got .* for query 0", qrels={0: value})
     refused(made, "qrels: expected a file, or query -> item -> gain, got", qrels=[("0", "5", 1)])
     same = {**made.qrels, 0: {7: np.float32(1), "7": True}}
-    report = benchmark.upgrade(
-        made.old, made.new, made.queries, made.old_queries, qrels=same, maps="procrustes"
-    )
-    assert report.document["inputs"]["pairs"] == 20
+    assert benchmark.upgrade(**made.whole(qrels=same)).document["inputs"]["pairs"] == 20
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"maps": "bct"}, "bct"), ({"maps": "lce"}, "more than pairs"),
+    ({"qrels": {}}, "expected a relevant item"),
+    ({"qrels": {0: {10**6: 1.0}}}, "item: expected ids of the vectors, .* but '1000000'"),
+    ({"ids": {"galery": [1]}}, "galery"),
+])  # fmt: skip
+def test_names_and_ids_that_are_unknown(made, change, said):
+    refused(made, said, **change)

@@ -122,10 +122,10 @@ def test_the_report_has_cutoffs_of_every_strategy(made):
 def test_distances_are_cut_off_above():
     """By l2 a pair is accepted up to a distance; a model of twice the length doubles it."""
     made = planted(n=1200, q=100, dim=16)
-    document = benchmark.upgrade(
-        made.old, 2 * made.old, 2 * made.old_queries, made.old_queries, qrels=made.qrels,
-        maps="linear", distance="l2", threshold=[5.0],
-    ).document  # fmt: skip
+    document = benchmark.upgrade(**made.whole(
+        new_gallery=2 * made.old, queries=2 * made.old_queries, maps="linear", distance="l2",
+        threshold=[5.0],
+    )).document  # fmt: skip
     rows = {(r["strategy"], r["rule"]): r for r in document["thresholds"]["cutoffs"]}
     for rule in ("same share", "same false accepts"):
         assert rows["re-embed", rule]["new"]["value"] == pytest.approx(10.0, abs=0.02)

@@ -263,24 +263,6 @@ def test_worst_queries_are_those_that_lose_most(report, made):
         assert each["rank_after"] > each["rank_before"]
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"maps": "bct"}, "bct"),
-        ({"maps": "lce"}, "more than pairs"),
-        ({"wanted": 0.0}, "share in"),
-        ({"throughput": 0.0}, "above 0"),
-        ({"qrels": {}}, "expected a relevant item"),
-        ({"qrels": {0: {10**6: 1.0}}}, "item: expected ids of the vectors, .* but '1000000'"),
-        ({"ids": {"galery": [1]}}, "galery"),
-    ],
-)
-def test_bad_arguments(made, change, said):
-    with pytest.raises(BenchError, match=said) as error:
-        benchmark.upgrade(**made.arguments(made.sample(800)) | change)
-    assert "\n" not in str(error.value)
-
-
 def test_judgements_of_several_items_and_long_names(made):
     """A mapping whose queries share items, by ids as long as people have them."""
     names = np.array([f"a-rather-long-name-of-an-item-{k}" for k in range(len(made.new))])
