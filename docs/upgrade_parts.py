@@ -11,7 +11,7 @@ from benchmark.report import render
 from benchmark.report.text_table import simple_table
 from benchmark.upgrade.decide.verdict import rule
 from benchmark.upgrade.read.demo import demo_arguments
-from benchmark.upgrade.show import tables
+from benchmark.upgrade.show import sections, tables
 
 
 def cutoffs(*thresholds: str) -> list[str]:
@@ -104,8 +104,9 @@ def models_rule() -> list[str]:
 
 def _of_demo(name: str, **asked: Any) -> list[str]:
     """A table of the report on the demo."""
+    made = {"verdict": tables.verdict, "backfilling": sections.backfilling, **sections.ASKED}
     document = benchmark.upgrade(**demo_arguments() | asked).document
-    return render([getattr(tables, name)(document)], "markdown").splitlines()
+    return render([made[name](document)], "markdown").splitlines()
 
 
 def verdicts() -> list[str]:

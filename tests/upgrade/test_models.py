@@ -12,7 +12,7 @@ import benchmark
 from benchmark import BenchError
 from benchmark.metrics.intervals import mean_difference
 from benchmark.upgrade.show import wording
-from benchmark.upgrade.show.tables import models as table
+from benchmark.upgrade.show.sections import models as table
 from benchmark.upgrade.show.wording import reasons, risks
 
 
@@ -181,15 +181,8 @@ def test_each_model_is_warned_of(unlike):
     assert not any(line.startswith("Warning: good") for line in told)
 
 
-def test_what_holds_for_all_models_is_warned_of_once():
-    made = planted(n=600, q=60)
-    same = made.arguments(np.arange(600)) | {"maps": "procrustes"}
-    new, queries = same.pop("new_gallery"), same.pop("queries")
-    same["models"] = {
-        name: (blurred(new, by), blurred(queries, by, 6))
-        for name, by in (("good", 0.0), ("alike", 0.02))
-    }
-    same["old_queries"] = np.ones_like(same["old_queries"])
+def test_what_holds_for_all_models_is_warned_of_once(given):
+    same = given | {"old_queries": np.ones_like(given["old_queries"]), "maps": "procrustes"}
     told = benchmark.upgrade(**same).document["inputs"]["told"]
     assert told.count("Warning: all vectors of the old queries are the same: "
                       "nothing can be told from them") == 1  # fmt: skip

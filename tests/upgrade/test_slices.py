@@ -34,13 +34,12 @@ def write(path, made):
 
 def report(made, tmp_path):
     ids = [f"item-{k}" for k in range(len(made.new))]
-    return benchmark.upgrade(
-        made.old, made.new, made.queries, made.old_queries, maps="procrustes",
+    return benchmark.upgrade(**made.whole(
         qrels={str(q): {f"item-{row}": 1.0} for q, row in enumerate(made.relevant)},
         ids={"old_gallery": ids, "new_gallery": ids, "queries": np.arange(240),
              "old_queries": np.arange(240)},
         slices=write(tmp_path / "slices.tsv", made),
-    ).document  # fmt: skip
+    )).document  # fmt: skip
 
 
 def test_a_slice_that_loses_is_a_risk_though_the_whole_gains(made, tmp_path):
@@ -69,13 +68,12 @@ def test_a_query_that_nobody_judged_is_no_item_of_its_name(made, tmp_path):
     path.write_text("7\ta\n9\tb\n900\tc\n")
     qrels = {q: {int(row): 1.0} for q, row in enumerate(made.relevant) if q != 7}
     qrels[8] = {7: 1.0}
-    found = benchmark.upgrade(
-        made.old, made.new, made.queries, made.old_queries, maps="procrustes", qrels=qrels,
-        slices=path, ids={"old_gallery": np.arange(900), "new_gallery": np.arange(900)},
-    ).document["slices"]  # fmt: skip
+    ids = {"old_gallery": np.arange(900), "new_gallery": np.arange(900)}
+    document = benchmark.upgrade(**made.whole(qrels=qrels, slices=path, ids=ids)).document
+    found = document["slices"]
     assert [(each["name"], each["queries"]) for each in found["slices"]] == [("b", 1)]
     assert (found["unknown"], found["both"]) == (2, 2)
-    told = sections.slices({"slices": found, "inputs": {"judge": "qrels"}})
+    told = sections.slices(document).notes
     assert any(line.startswith("Warning: 2 lines name a query and an item") for line in told)
 
 

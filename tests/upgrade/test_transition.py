@@ -14,7 +14,7 @@ from benchmark.upgrade.measure.backfill_progress import POINTS, mixed_index
 from benchmark.upgrade.measure.cascade_depth import DEPTHS, cascade_depths, repeats
 from benchmark.upgrade.read.request import MERGED, PLAIN, REEMBED, SCALED
 from benchmark.upgrade.show.page import render
-from benchmark.upgrade.show.tables import backfilling, cascade
+from benchmark.upgrade.show.sections import backfilling, cascade
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +24,7 @@ def made():
 
 @pytest.mark.parametrize("distance", ["cosine", "l2"])
 def test_depths_against_brute_force(made, distance):
-    rows = np.arange(len(made.new))
-    study = studied(made.arguments(rows) | {"maps": "procrustes", "distance": distance})
+    study = studied(made.whole(distance=distance))
     (found,) = cascade_depths(study)
     assert [each.depth for each in found.depths] == [d for d in DEPTHS if d < 700]
     old = all_scores(made.old_queries, made.old, distance)
@@ -64,8 +63,7 @@ def test_repeats_against_a_loop(queries, depth, seed):
 
 @pytest.mark.parametrize("distance", ["cosine", "dot", "l2"])
 def test_a_mixed_index_against_brute_force(made, distance):
-    rows = np.arange(len(made.new))
-    study = studied(made.arguments(rows) | {"maps": "procrustes", "distance": distance})
+    study = studied(made.whole(distance=distance))
     sample = study.first.sample
     held, fitted = (np.flatnonzero(mask) for mask in (sample.held, sample.fitted))
     order, (_, moment) = random(sample.rows[held], 0), moments(len(held), POINTS)

@@ -12,9 +12,9 @@ from benchmark.errors import printable
 from benchmark.upgrade.decide import models, verdict
 from benchmark.upgrade.read.request import CONSTRAINTS, KEEP, MIXED, REEMBED
 from benchmark.upgrade.show import sections, tables, wording
-from benchmark.upgrade.show.tables import ordered
+from benchmark.upgrade.show.sections import ordered
+from benchmark.upgrade.show.wording import Document
 
-Document = Mapping[str, Any]
 Point = tuple[float, float, float, float]
 """x, and a score with the ends of its interval."""
 

@@ -1,208 +1,160 @@
-"""Words about what was judged, and about the report's sections."""
+"""The report's sections that are asked for, each a table with its notes."""
 
-from benchmark.upgrade.read.request import FOUND, KEEP
+from collections.abc import Mapping
+from typing import Any
+
+from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
+from benchmark.upgrade.read.request import FOUND, KEEP, REEMBED
 from benchmark.upgrade.show import wording
 from benchmark.upgrade.show.wording import Document
 
-
-def told(document: Document) -> list[str]:
-    """The evaluation in a line, and what was found while reading."""
-    inputs = document["inputs"]
-    judge = {
-        "qrels": "judged relevance", "labels": "class labels",
-        "agreement": "agreement with the new model's own ten nearest, which is not accuracy",
-    }[inputs["judge"]]  # fmt: skip
-    return [
-        f"{inputs['judged_queries']:,} of {inputs['queries']:,} queries, by {judge}, in a gallery "
-        f"of {inputs['judged_in']:,} items; the same for every strategy.",
-        *_left_out(document),
-        *(line for line in inputs["told"] if not line.startswith("Warning: ")),
-    ]
+FEW = 8
+"""Strategies of the short tables."""
 
 
-def _left_out(document: Document) -> list[str]:
-    """The relevant pairs that do not count, where there are any."""
-    inputs = document["inputs"]
-    if inputs["judged_pairs"] == inputs["pairs"] or document["alignment"] is not None:
-        return []
-    return [
-        f"{inputs['judged_pairs']:,} of {inputs['pairs']:,} relevant pairs count: the other items "
-        "have no new vector, or maps saw them; they are left out for every strategy, so scores "
-        "are lower or higher than with all of them."
-    ]
+def ordered(document: Document) -> list[Mapping[str, Any]]:
+    """Strategies, the best score first."""
+    return sorted(document["strategies"], key=lambda s: -s["score"]["value"])
 
 
-def basis(document: Document) -> list[str]:
-    """The queries, items and criterion of the evaluation, and its limits."""
-    inputs = document["inputs"]
-    if document["alignment"] is not None:
-        return [
-            told(document)[0],
-            f"The items are gone: maps were fitted on {inputs['fitted']:,} vectors of other texts, "
-            "and no item has a new vector.",
-            *told(document)[1:],
-        ]
-    lines = [
-        told(document)[0],
-        f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "
-        f"{inputs['fitted']:,} of them, and no item they saw counts as relevant.",
-    ]
-    if inputs["judge"] == "agreement":
-        lines.append("Only items outside the fit are searched: in a larger gallery all agree less.")
-    elif not inputs["complete"]:
-        lines.append(
-            "Scores marked est. need new vectors of all items, of which only the sample has some: "
-            "how many of the others stand above each relevant item is estimated. "
-            f"Another sample as large would move {wording.moved(document)}."
-        )
-    if inputs["judge"] != "agreement":
-        lines.append("Agreement@10 is told of held-out items alone: a smaller gallery.")
-    return [*lines, *told(document)[1:]]
+def few(document: Document) -> list[Mapping[str, Any]]:
+    """Strategies that matter: what is recommended, bounds, what comes next, the best of others."""
+    said = document["verdict"]
+    first = (said["strategy"], KEEP, REEMBED, said["runner_up"])
+    found = ordered(document)
+    rest = sorted(found, key=lambda s: (s["name"] not in first, bool(s["missing"])))
+    names = {s["name"] for s in rest[:FEW]}
+    return [s for s in found if s["name"] in names]
 
 
-def assumed(document: Document) -> str:
-    """The deployment that costs are counted for."""
-    found = document["assumed"]
-    price = wording.money(found["price"], document)
-    return (
-        f"{found['items']:,} items, {found['throughput']:g} embedded a second, "
-        f"{price} for an hour of the machine; conversions as fast as on this machine."
+def alignment(document: Document) -> TextTable:
+    """Maps of other texts: do they bring the spaces together?"""
+    lines = []
+    for each in document["alignment"]:
+        found = each["found"]
+        lines.append([
+            each["map"], each["by"],
+            wording.DASH if found is None else wording.spanned(found),
+            f"{each['among']:,}" if each["among"] else wording.DASH,
+            f"{each['agree']} of {each['attempts']}" if each["attempts"] else wording.DASH,
+            f"{'yes' if each['aligned'] else 'no'}{'' if each['sure'] else ', not sure'}",
+        ])  # fmt: skip
+    heads = ["told by", "finds % (95 %)", "among", "attempts agree", "aligned"]
+    note = (
+        "A map of new vectors must find the old vector of the same text among others: of "
+        f"{100 * FOUND['queries']:.0f} % of the queries, or of {100 * FOUND['pairs']:.0f} % of "
+        "held-out pairs; without any pair most attempts must end in one map."
     )
+    return simple_table("Do the spaces align?", "alignment", ("map",), heads, lines, notes=(note,))
 
 
-ALIGNMENT = (
-    "A map of new vectors must find the old vector of the same text among others: of "
-    f"{100 * FOUND['queries']:.0f} % of the queries, or of {100 * FOUND['pairs']:.0f} % of "
-    "held-out pairs; without any pair most attempts must end in one map."
-)
+def models(document: Document) -> TextTable:
+    """Several new models, each with what is recommended for it, the best rank first."""
+    found = document["models"]
+    to_taken = {d["of"]: d for d in found["differences"] if d["to"] == found["taken"]}
+    lines = []
+    for each in found["places"]:
+        taken, score = each["name"] == found["taken"], wording.score(each["score"])
+        lines.append([
+            each["name"], each["strategy"], str(each["rank"]), TextCell(score, best=taken),
+            wording.around(each["score"]), wording.score(each["again"]),
+            wording.gap(each["to_old"]), wording.gap(to_taken.get(each["name"])),
+            wording.hours(each["hours"]), wording.money(each["money"], document),
+            wording.size(each["index_bytes"]),
+        ])  # fmt: skip
+    heads: list[str | TextColumn] = [
+        "rank", wording.label(document), "95 %", REEMBED, "to old (95 %)",
+        f"to {found['taken']} (95 %)", "time", "money", "vectors",
+    ]  # fmt: skip
+    return simple_table(
+        "New models", "models", ("model", "way"), heads, lines,
+        notes=tuple(wording.models(document)), compact=True,
+    )  # fmt: skip
 
 
-BEHIND = (
-    "finds: share of the exact ten nearest items. Scores are of the first 100 results, in this "
-    "gallery: compare them with each other, not with those above."
-)
-
-
-def index(document: Document) -> list[str]:
-    """Results behind an approximate index, and maps after which it must be built anew."""
-    found = document["index"]
-    if found is None:
-        return []
-    kind, rows = found["settings"]["kind"].upper(), found["rows"]
-    lines = [f"A gallery of {found['items']:,} items behind an {kind} index, beside exact results."]
-    pairs, every = found["judged_pairs"], document["inputs"]["judged_pairs"]
-    if pairs < every:
-        lines.append(
-            f"Maps were fitted twice; these are of the first fit, by the {pairs:,} of {every:,} "
-            "relevant pairs that it has not seen."
-        )
-    anew = [name for name, each in found["build_anew"].items() if each["needed"]]
-    kept = [name for name, each in found["build_anew"].items() if not each["needed"]]
-    if anew:
-        lines.append(f"Build the index anew after: {', '.join(anew)}; kept, it finds less.")
-    if kept:
-        lines.append(
-            f"The old links or lists serve on after: {', '.join(kept)}; building anew would find a "
-            "hundredth more at most."
-        )
-    strategies = {each["strategy"] for each in rows}
-    left_out = [name for name in found["left_out"] if name not in strategies]
-    if left_out:
-        lines.append(
-            f"Not judged so: {', '.join(left_out)}, of two lists or of new vectors that not all "
-            "items have."
-        )
-    return lines
-
-
-def pairs(document: Document) -> str:
-    """The number of pairs that suffices."""
-    curve = document["pairs"]
-    if curve is None:
-        return ""
-    most = curve["points"][-1]["pairs"]
-    if curve["enough"] is None:
-        return (
-            f"{curve['map']} was fitted on {most:,} pairs; with fewer it may lose a point or more, "
-            "and more may gain."
-        )
-    return f"{curve['map']} fitted on {curve['enough']:,} pairs is within a point of {most:,}."
-
-
-def slices(document: Document) -> list[str]:
-    """The grounds of slices."""
+def slices(document: Document) -> TextTable:
+    """Scores by slice, those that gain least first."""
     found = document["slices"]
+    other = found["strategy"] != REEMBED
     lines = [
+        [
+            each["name"], f"{each['queries']:,}",
+            wording.DASH if each["old"] is None else wording.score(each["old"]),
+            wording.score(each["new"]), *([wording.score(each["chosen"])] if other else []),
+            wording.signed(each["gain"]), wording.around(each["gain"]),
+            "loses" if each["loses"] else "",
+        ]
+        for each in found["slices"]
+    ]  # fmt: skip
+    heads = ["queries", "old", REEMBED, *[found["strategy"]] * other, "gain", "95 %", ""]
+    notes = [
         "Queries are in a slice by their own id, or by that of a relevant item; a loss is sure by "
         "one-sided tests at 5 %, corrected for all slices."
     ]
     if document["inputs"]["judge"] == "agreement":
-        lines.append("A gain is one of agreement with the new model, which is not accuracy.")
+        notes.append("A gain is one of agreement with the new model, which is not accuracy.")
     if found["both"]:
-        lines.append(
+        notes.append(
             f"Warning: {found['both']:,} lines name a query and an item, too: they are taken for "
             "the query; ids of either side alone would say which."
         )
     if not found["slices"]:
-        lines.append("No slice has a judged query.")
+        notes.append("No slice has a judged query.")
     if found["unknown"]:
-        lines.append(f"{found['unknown']:,} lines are of no judged query or its items.")
-    return lines
+        notes.append(f"{found['unknown']:,} lines are of no judged query or its items.")
+    return simple_table(
+        f"Slices, {wording.label(document)}", "slices", ("slice",), heads, lines,
+        notes=tuple(notes),
+    )  # fmt: skip
 
 
-def thresholds(document: Document) -> list[str]:
-    """The grounds of cut-offs, and those that say nothing."""
-    found = document["thresholds"]
-    lines = [
+def thresholds(document: Document) -> TextTable:
+    """New cut-offs of the strategies that matter."""
+    found, lines = document["thresholds"], []
+    names = {s["name"] for s in few(document)}
+    for each in found["cutoffs"]:
+        if each["strategy"] not in names or each["strategy"] == KEEP:
+            continue
+        new, after = each["new"], each["true_after"]
+        true = wording.DASH
+        if after is not None:
+            true = f"{wording.score({'value': each['true_before']})} to {wording.score(after)} %"
+        lines.append([
+            each["strategy"], each["rule"], f"{each['old']:g}",
+            f"{new['value']:.3f} ({new['low']:.3f} to {new['high']:.3f})",
+            f"{100 * each['rate']:.3g} %", true,
+        ])  # fmt: skip
+    heads = ["today's", "new (95 %)", "accepts", "true pairs, then"]
+    notes = [
         "A new cut-off accepts the same share of all pairs of a query and an item, or of those "
         "that do not belong together; told from held-out items, for other queries and items."
     ]
     if found["left_out"]:
         shown = ", ".join(f"{each:g}" for each in found["left_out"])
-        lines.append(f"Today's {shown} accept no pair, or every one, of the old model here.")
-    few = sorted({each["old"] for each in found["cutoffs"] if each["few"]})
-    if few:
-        shown = ", ".join(f"{each:g}" for each in few)
-        lines.append(f"Warning: {shown} accept hardly a pair here: more queries would say more.")
-    return lines
-
-
-def cascade(document: Document) -> list[str]:
-    """The depths that targets need, and the grounds of what repeats."""
-    lines = []
-    for found in document["cascade"]:
-        parts = []
-        for each in found["needed"]:
-            depth, surely = each["depth"], each["surely"]
-            words = "none of these" if depth is None else f"the first {depth:,}"
-            sure = "none surely" if surely is None else f"surely {surely:,}"
-            parts.append(f"{wording.percent(each['share'])}: {words} ({sure})")
-        lines.append(f"{found['strategy']}, for re-embedding's score: {'; '.join(parts)}.")
-    lines.append(
-        "Queries come in the file's order and what is embedded is kept: new items a query over all "
-        "of them and over the last quarter, and the share of the gallery embedded at the end."
-        if lines else "No cascade: there are no queries by the old model, and no map of queries."
+        notes.append(f"Today's {shown} accept no pair, or every one, of the old model here.")
+    rare = sorted({each["old"] for each in found["cutoffs"] if each["few"]})
+    if rare:
+        shown = ", ".join(f"{each:g}" for each in rare)
+        notes.append(f"Warning: {shown} accept hardly a pair here: more queries would say more.")
+    return simple_table(
+        "Cut-offs", "thresholds", ("strategy", "keeps the"), heads, lines,
+        notes=tuple(notes), compact=True,
     )  # fmt: skip
-    if not document["constraints"]["index"]:
-        lines.append("No mixed index, as the index stays as it is.")
-    return lines
 
 
-def backfilling(document: Document) -> list[str]:
-    """The ways to ask an index while it is filled."""
-    if document["cascade"] is None:
-        return []
-    return [
-        "A mixed index keeps old vectors until they are embedded again. It is asked by the new "
-        "query alone, or by both, each for its part, merged by scores as they are or scaled to one "
-        "mean and deviation."
-    ]
-
-
-def compressed(document: Document) -> list[str]:
-    """The grounds of compressed vectors, and those that beat the old model at fewer bytes."""
-    held = document["inputs"]["held"]
+def compressed(document: Document) -> TextTable:
+    """Scores and bytes of vectors in fewer bits, and cut to fewer numbers."""
     lines = [
+        [
+            each["strategy"], each["form"], wording.size(each["index_bytes"]),
+            wording.score(each["score"]), wording.gap(each["lost"]), wording.gap(each["to_keep"]),
+        ]
+        for each in document["compressed"]
+    ]  # fmt: skip
+    label = wording.label(document)
+    heads = ["vectors", label, "to whole (95 %)", "to old (95 %)"]
+    held = document["inputs"]["held"]
+    notes = [
         f"Judged in {held:,} held-out items; queries stay whole. int8 by one scale, binary by sign "
         "and the first 100 rescored by int8, cuts keep the first numbers."
     ]
@@ -215,8 +167,127 @@ def compressed(document: Document) -> list[str]:
     if better and whole is not None:
         least = min(better, key=lambda each: float(each["index_bytes"]))
         share = wording.percent(least["index_bytes"] / whole["index_bytes"])
-        lines.append(
+        notes.append(
             f"{least['strategy']} as {least['form']} beats the old model whole at {share} of the "
             "bytes."
         )
-    return lines
+    return simple_table(
+        "In fewer bits, and shorter", "compressed", ("strategy", "as"), heads, lines,
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+def cascade(document: Document) -> TextTable:
+    """Cascades by depth: scores, and items embedded for a query when they are kept."""
+    lines = [
+        [
+            found["strategy"], f"{each['depth']:,}", wording.score(each["score"]),
+            wording.kept(each["share"], whole=True), f"{each['embedded']:.1f}",
+            f"{each['last']:.1f}", wording.percent(each["filled"]),
+        ]
+        for found in document["cascade"] for each in found["depths"]
+    ]  # fmt: skip
+    heads = [
+        wording.label(document), "of re-embedding's score", "embedded a query", "last quarter",
+        "of the gallery",
+    ]  # fmt: skip
+    notes = []
+    for found in document["cascade"]:
+        parts = []
+        for each in found["needed"]:
+            depth, surely = each["depth"], each["surely"]
+            words = "none of these" if depth is None else f"the first {depth:,}"
+            sure = "none surely" if surely is None else f"surely {surely:,}"
+            parts.append(f"{wording.percent(each['share'])}: {words} ({sure})")
+        notes.append(f"{found['strategy']}, for re-embedding's score: {'; '.join(parts)}.")
+    notes.append(
+        "Queries come in the file's order and what is embedded is kept: new items a query over all "
+        "of them and over the last quarter, and the share of the gallery embedded at the end."
+        if notes else "No cascade: there are no queries by the old model, and no map of queries."
+    )  # fmt: skip
+    if not document["constraints"]["index"]:
+        notes.append("No mixed index, as the index stays as it is.")
+    return simple_table(
+        "Cascades by depth", "cascade", ("strategy", "depth"), heads, lines,
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+def index(document: Document) -> TextTable:
+    """Results behind an approximate index, and maps after which it must be built anew."""
+    found, lines = document["index"], []
+    for each in found["rows"]:
+        seconds = each["seconds"]
+        lines.append([
+            each["strategy"], each["index"], wording.score(each["found"]),
+            wording.score(each["exact"]), wording.score(each["score"]),
+            wording.spanned(each["lost"]),
+            wording.hours(seconds / 3600) if seconds else "-",
+        ])  # fmt: skip
+    metric = wording.label(document)
+    heads = ["finds", f"{metric} exact", "behind it", "lost", "building"]
+    kind = found["settings"]["kind"]
+    notes = [
+        f"A gallery of {found['items']:,} items behind an {kind.upper()} index, beside exact "
+        "results."
+    ]
+    pairs, every = found["judged_pairs"], document["inputs"]["judged_pairs"]
+    if pairs < every:
+        notes.append(
+            f"Maps were fitted twice; these are of the first fit, by the {pairs:,} of {every:,} "
+            "relevant pairs that it has not seen."
+        )
+    anew = [name for name, each in found["build_anew"].items() if each["needed"]]
+    kept = [name for name, each in found["build_anew"].items() if not each["needed"]]
+    if anew:
+        notes.append(f"Build the index anew after: {', '.join(anew)}; kept, it finds less.")
+    if kept:
+        notes.append(
+            f"The old links or lists serve on after: {', '.join(kept)}; building anew would find a "
+            "hundredth more at most."
+        )
+    strategies = {each["strategy"] for each in found["rows"]}
+    left_out = [name for name in found["left_out"] if name not in strategies]
+    if left_out:
+        notes.append(
+            f"Not judged so: {', '.join(left_out)}, of two lists or of new vectors that not all "
+            "items have."
+        )
+    notes.append(
+        "finds: share of the exact ten nearest items. Scores are of the first 100 results, in this "
+        "gallery: compare them with each other, not with those above."
+    )
+    return simple_table(
+        f"Behind an index ({kind})", "index", ("strategy", "the index is"), heads, lines,
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+def backfilling(document: Document) -> TextTable:
+    """Scores while items are embedded again, by their order and by what serves meanwhile."""
+    lines = []
+    for each in document["backfilling"]:
+        points = {p["filled"]: p for p in each["points"]}
+        shown = [wording.score(points[p]) for p in (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)]
+        worst = each["worst"]
+        at = f"{wording.score(worst)} at {wording.percent(worst['filled'])}"
+        lines.append([each["order"], wording.meanwhile(each), *shown, at])
+    heads = ["0 %", "10 %", "30 %", "50 %", "70 %", "100 %", "worst moment"]
+    note = (
+        "A mixed index keeps old vectors until they are embedded again. It is asked by the new "
+        "query alone, or by both, each for its part, merged by scores as they are or scaled to one "
+        "mean and deviation."
+    )
+    return simple_table(
+        f"While embedding again, {wording.label(document)} in "
+        f"{document['inputs']['held']:,} held-out items",
+        "backfilling", ("order", "meanwhile"), heads, lines,
+        notes=() if document["cascade"] is None else (note,),
+    )  # fmt: skip
+
+
+ASKED = {
+    "alignment": alignment, "models": models, "slices": slices, "thresholds": thresholds,
+    "compressed": compressed, "cascade": cascade, "index": index,
+}  # fmt: skip
+"""Section of the document -> its table, in the order of the terminal."""
