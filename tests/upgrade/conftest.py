@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from support.vector_files import write
+from support.vector_files import FILES, write
 
 from benchmark.contract.conversion import Conversion, Dims
 from benchmark.models.module import Portable
@@ -40,6 +41,15 @@ def few_draws():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("benchmark.upgrade.measure.list_estimate.DRAWS", 12)
         yield
+
+
+@pytest.fixture(scope="session")
+def writers():
+    """Writers of stores of vectors, by the databases' own programs."""
+    spec = importlib.util.spec_from_file_location("databases", FILES / "write_databases.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture

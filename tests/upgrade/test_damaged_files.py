@@ -24,7 +24,7 @@ from benchmark.upgrade.formats import sink_class
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
 
 
-@pytest.mark.parametrize("ending", [*READ, ".bvecs"])
+@pytest.mark.parametrize("ending", [*READ, ".bvecs", ".jsonl", ".json", ".csv", ".copy"])
 @pytest.mark.parametrize("what", hostile.ENDLESS)
 def test_what_may_lie_in_the_place_of_a_file(what, ending, tmp_path):
     hostile.lay(what, tmp_path / f"a{ending}")

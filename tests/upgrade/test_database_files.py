@@ -1,6 +1,5 @@
 """Stores of vectors as databases' own programs write them: Chroma, LanceDB, faiss, VDF."""
 
-import importlib.util
 import pickle
 import resource
 import shutil
@@ -19,14 +18,6 @@ from benchmark.errors import BenchError
 from benchmark.upgrade.formats import files_read, open_vectors
 from benchmark.upgrade.formats.rows import ArrayRows
 from benchmark.upgrade.read.health import compare
-
-
-@pytest.fixture(scope="module")
-def writers():
-    spec = importlib.util.spec_from_file_location("databases", FILES / "write_databases.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

@@ -119,38 +119,32 @@ print(sum(len(part) for part in source.vectors(500)), held() - before)
 WIDE = 128
 
 
-def _copied(path, rows):
+def _copied(path, rows, _):
     with path.open("w") as file:
         file.writelines(f"{k}\t{row.round(3).tolist()}\n" for k, row in enumerate(rows))
 
 
-def _indexed(path, rows):
-    faiss = pytest.importorskip("faiss")
-    index = faiss.IndexFlatL2(WIDE)
-    index.add(rows)
-    faiss.write_index(index, str(path))
+def _indexed(path, rows, writers):
+    pytest.importorskip("faiss")
+    writers.by_faiss(path, "Flat", rows)
 
 
-def _tabled(path, rows):
+def _tabled(path, rows, _):
     lance = pytest.importorskip("lance")
     flat = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), WIDE)
     table = pa.table({"id": np.arange(len(rows)), "vector": flat})
     lance.write_dataset(table, str(path), max_rows_per_group=1024)
 
 
-def _described(path, rows):
+def _described(path, rows, _):
     from support.hostile.databases import write_vdf
 
     write_vdf(path, rows, np.arange(len(rows)))
 
 
-def _collected(path, rows):
-    chromadb = pytest.importorskip("chromadb")
-    collection = chromadb.PersistentClient(str(path)).create_collection("docs")
-    for start in range(0, len(rows), 2000):
-        some = rows[start : start + 2000]
-        names = [f"i{k}" for k in range(start, start + len(some))]
-        collection.add(ids=names, embeddings=some.tolist())
+def _collected(path, rows, writers):
+    pytest.importorskip("chromadb")
+    writers.by_chroma(path, rows, [f"i{k}" for k in range(len(rows))])
 
 
 STORES = {
@@ -162,11 +156,11 @@ STORES = {
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 @pytest.mark.parametrize("name", STORES)
-def test_memory_is_flat_in_stores_of_databases(tmp_path, name):
+def test_memory_is_flat_in_stores_of_databases(tmp_path, name, writers):
     """Batches of 60,000 vectors, 30 MB, take hardly more than the first one did."""
     write, ids = STORES[name]
     rows = np.random.default_rng(0).standard_normal((60_000, WIDE)).astype(np.float32)
-    write(tmp_path / name, rows)
+    write(tmp_path / name, rows, writers)
     (line,) = in_a_process(STREAM, tmp_path / name, ids)
     n, grown = map(int, line.split())
     assert n == len(rows)
