@@ -5,21 +5,12 @@ import json
 import pytest
 import typer
 import typer.main
-from support.command import call
+from support.command import call, verbs
 from support.records import make_record
 
 from benchmark.cli.app import app
 from benchmark.cli.verbs import LISTS, Command
 from benchmark.records.files import write_record
-
-
-def verbs(command, words=()):
-    """Each verb with its words."""
-    for name, each in getattr(command, "commands", {}).items():
-        yield from verbs(each, (*words, name))
-    if not hasattr(command, "commands"):
-        yield words, command
-
 
 VERBS = dict(verbs(typer.main.get_command(app)))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import typer.main
 
@@ -12,6 +14,14 @@ from benchmark.cli.app import main
 
 # Typer makes the whole command at each call, which a process has one of, and a test many.
 typer.main.get_command = cache(typer.main.get_command)
+
+
+def verbs(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each verb with its words."""
+    for name, each in getattr(command, "commands", {}).items():
+        yield from verbs(each, (*words, name))
+    if not hasattr(command, "commands"):
+        yield words, command
 
 
 def call(*words: object) -> tuple[int, str, str]:

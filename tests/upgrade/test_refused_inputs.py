@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import typer
 import typer.main
-from support.command import call
+from support.command import call, verbs
 from support.upgrades import planted
 
 import benchmark
@@ -54,13 +54,6 @@ def test_numbers_of_the_call(made, name, number):
 def test_the_least_number_of_the_call_is_the_one_that_is_taken(made):
     refused(made, "price: expected a finite number of 0 or more, got -1", price=-1)
     refused(made, "throughput: expected a finite number above 0, got 0", throughput=0)
-
-
-def verbs(command, words=()):
-    for name, each in getattr(command, "commands", {}).items():
-        yield from verbs(each, (*words, name))
-    if not hasattr(command, "commands"):
-        yield words, command
 
 
 FLOATS = [
