@@ -129,11 +129,11 @@ def _held(
     )  # fmt: skip
 
 
-def regret(report: ReportRow, name: str | None, column: str = "other") -> float:
+def regret(report: ReportRow, name: str | None) -> float:
     """The truth of the best strategy that may be taken minus that of one; NaN for none."""
     possible = [s for s in report.table if s not in report.barred]
-    best = max(report.value(s, column) for s in possible)
-    return math.nan if name is None else best - report.value(name, column)
+    best = max(report.value(s, "other") for s in possible)
+    return math.nan if name is None else best - report.value(name, "other")
 
 
 def regrets(records: Iterable[PairRecord], rule: str = "the verdict") -> list[float]:

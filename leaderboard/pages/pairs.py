@@ -78,10 +78,10 @@ def pairs_page(
     records: Sequence[PairRecord], probed: Sequence[rebasis.Probe] = ()
 ) -> dict[str, Any]:  # fmt: skip
     """Values of the template."""
-    groups: dict[str, list[PairRecord]] = {}
-    for record in records:
-        groups.setdefault(record.name, []).append(record)
-    order = sorted(groups.values(), key=lambda its: (its[0].old.parameters, its[0].new.parameters))
+    order = sorted(
+        analysis.by_pair(records).values(),
+        key=lambda its: (its[0].old.parameters, its[0].new.parameters),
+    )
     some = analysis.upgrades(records)
     return {
         "matrices": [

@@ -1,7 +1,7 @@
 """Vectors that are read from front to back, of a file or an array alike."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -9,38 +9,11 @@ from benchmark.contract.arrays import as_vectors, require_finite
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import LONGEST, SHORTEST
-from benchmark.upgrade.formats.ids import Ids, as_ids, require_unique
+from benchmark.upgrade.formats.ids import as_ids, require_unique
+from benchmark.upgrade.formats.source import Source
 
 BLOCK = 1 << 16
 """Rows of a block at most; of long vectors a source gives fewer."""
-
-
-class Rows(Protocol):
-    """Vectors that are read from front to back: a file's ``Source``, or :class:`ArrayRows`.
-
-    ``metric`` is how they compare, as their file says: ``cosine``, ``dot``, ``l2`` or nothing.
-    """
-
-    name: str
-    rows: int
-    dim: int
-    metric: str
-
-    @property
-    def ids(self) -> Ids | None:
-        """Ids of all rows; None where there are none."""
-
-    @property
-    def told(self) -> list[str]:
-        """Lines about where ids were found."""
-
-    def vectors(
-        self, size: int = ..., first: int = ..., last: int | None = ..., *, finite: bool = ...
-    ) -> Iterator[Floats]:
-        """Vectors of the rows ``first`` ... ``last - 1`` in order, ``[k, dim]`` float32 each."""
-
-    def row(self, number: int) -> str:
-        """A row's name in messages."""
 
 
 class ArrayRows:
@@ -78,6 +51,10 @@ class ArrayRows:
     def row(self, number: int) -> str:
         """A row's number."""
         return f"row {number}"
+
+
+Rows = Source | ArrayRows
+"""Vectors that are read from front to back, with ids or without."""
 
 
 def require_directions(

@@ -62,10 +62,9 @@ def slices(study: Study, strategy: str | None) -> Slices:
     name = strategy or REEMBED
     against = KEEP if KEEP in study.outcomes else REEMBED
     members, unknown, both = _members(study)
-    groups = None if study.groups is None else np.asarray(study.groups)
     found, tests = [], dict[str, float]()
     for label, rows in members.items():
-        some = None if groups is None else groups[rows]
+        some = None if study.groups is None else study.groups[rows]
         scored: Mapping[str, Scored] = {
             each: _of(study.outcomes[each].scored[study.metric], rows)
             for each in {name, against, KEEP, REEMBED} & study.outcomes.keys()

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from benchmark.metrics.intervals import mean_spread
 from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import n_threads
+from benchmark.upgrade.read.request import Index
 
-Kind = Literal["hnsw", "ivf"]
 _SAMPLE = 64
 """Vectors a centre that centres are learned from; faiss takes at most 256."""
 _TOLERANCE = 0.01
@@ -32,7 +32,7 @@ _TOLERANCE = 0.01
 class Settings:
     """Parameters by which an index is built and searched."""
 
-    kind: Kind = "hnsw"
+    kind: Index = "hnsw"
     links: int = 16  # of an item in a graph; Qdrant's m
     built_with: int = 100  # candidates of an item that is added; Qdrant's ef_construct
     searched_with: int = 100  # candidates of a query, at least its results; as Qdrant has it
