@@ -23,7 +23,6 @@ from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.fit.maps import chosen_maps, fit_all
 from benchmark.upgrade.measure.evaluation import Evaluated, Scores, evaluate, scores_of
-from benchmark.upgrade.measure.query_groups import query_groups
 from benchmark.upgrade.measure.study import Study, joined, queries_between, rotation, study
 from benchmark.upgrade.read.gallery import GalleryBlock, Whole
 from benchmark.upgrade.read.inputs import Inputs, read_inputs
@@ -61,7 +60,7 @@ class CellVectors:
         ids = np.array(corpus.query_ids), np.array(corpus.item_ids)
         qrels = Qrels.of(corpus.gains, *ids)
         rows = np.arange(len(corpus.query_ids))
-        groups = query_groups(qrels, "qrels", rows)
+        groups = qrels.groups(rows)
         return cls(corpus, old, new, qrels, rows if groups is None else groups, seed)
 
     @property

@@ -32,6 +32,7 @@ from benchmark.upgrade.measure.bridge import (
 from benchmark.upgrade.read.apart import read_apart
 from benchmark.upgrade.read.request import FOUND, KEEP, REEMBED, Tell
 from benchmark.upgrade.search.lists import ResultList
+from benchmark.upgrade.search.strategies import map_list
 
 BASES = PAIRS, OWN, OTHERS = (
     "pairs of other corpora", "half of its own, no pair", "other corpora, no pair"
@@ -115,10 +116,7 @@ def _rows(cell: GoneCell) -> Iterator[dict[str, Any]]:
     scores = problem.means({
         KEEP: ResultList(old.queries[unseen], lambda block: block.old),
         REEMBED: ResultList(asked, lambda block: block.new),
-        **{
-            fit.label: ResultList(fit.conversion.view(asked), lambda block: block.old)
-            for fit in study.first.maps
-        },
+        **{fit.label: map_list(fit, asked) for fit in study.first.maps},
     }, unseen)  # fmt: skip
     for fit, its in zip(study.first.maps, alignments, strict=True):
         told = alignment_of(blind, fit, its.agree)

@@ -56,14 +56,13 @@ def upgrade(
 
 def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> UpgradeReport:
     """Make the report that a request asks for; as :func:`upgrade`."""
-    settings = None if request.approximate is None else Settings(request.approximate)
-    if settings is not None:
-        settings.require()
+    if request.approximate is not None:
+        Settings(request.approximate).require()
     cluster = Cluster() if request.engine == "ray" else None
     if request.gone:
-        return _reported(_bridged(request, cluster, tell), tell, None)
+        return _reported(_bridged(request, cluster, tell), tell)
     if request.models is None:
-        return _reported(_judged(_read(request, cluster, tell), tell), tell, settings)
+        return _reported(_judged(_read(request, cluster, tell), tell), tell)
     requests = {name: request.of_model(name) for name in request.models}
     first = next(iter(requests.values()))
     among = common_rows(list(requests.values()))
@@ -84,7 +83,7 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
     if any(each.name == compared.taken and each.sure is False for each in compared.places):
         sure = taken.decision.name == KEEP and taken.decision.decided
         taken = replace(taken, decision=replace(taken.decision, decided=sure))
-    return _reported(_warned_of_all(compared.taken, taken, judged), tell, settings, compared)
+    return _reported(_warned_of_all(compared.taken, taken, judged), tell, compared)
 
 
 def strategy_names(request: UpgradeRequest) -> list[str]:
@@ -172,8 +171,8 @@ def _bridged(request: UpgradeRequest, cluster: Cluster | None, tell: Tell) -> _J
 
 
 def _reported(
-    judged: _Judged, tell: Tell, settings: Settings | None, models: ModelComparison | None = None
-) -> UpgradeReport:
+    judged: _Judged, tell: Tell, models: ModelComparison | None = None
+) -> UpgradeReport:  # fmt: skip
     """Measure the sections that are asked for, and write the report."""
     result, decision = judged.study, judged.decision
     request = result.inputs.request
@@ -194,8 +193,8 @@ def _reported(
             lambda: cascade_depths(result, tell),
         ),
         "index": (
-            settings, "building indexes",
-            lambda: None if settings is None else behind_index(result, settings),
+            request.approximate, "building indexes",
+            lambda: behind_index(result, Settings(request.approximate or "hnsw")),
         ),
         "compressed": (
             request.compressed, "compressing vectors", lambda: compressed(result)

@@ -13,7 +13,6 @@ import benchmark
 from benchmark.metrics.kept_share import mean, measured
 from benchmark.upgrade.measure.calibration import Calibration, Counts
 from benchmark.upgrade.measure.list_estimate import ListEstimate, PartlyEmbedded, _nested
-from benchmark.upgrade.measure.query_groups import query_groups
 from benchmark.upgrade.measure.score_model import _BINS, GROUPS, KINDS
 from benchmark.upgrade.measure.unseen import Window
 from benchmark.upgrade.read.gallery import Whole, one_pass
@@ -164,20 +163,18 @@ def relevance(*sets):
 
 def test_queries_that_share_most_of_their_relevant_items_are_one_group():
     """The same set, half of it or more, a chain of such, a single common item of many, none."""
-    found = query_groups(
-        relevance({1, 2, 3}, {1, 2, 3}, {2, 3, 4}, {3, 4, 5}, {5, 6, 7, 8, 9}, {20}), "qrels",
-        np.arange(6),
-    )  # fmt: skip
+    qrels = relevance({1, 2, 3}, {1, 2, 3}, {2, 3, 4}, {3, 4, 5}, {5, 6, 7, 8, 9}, {20})
+    found = qrels.groups(np.arange(6))
     assert found[0] == found[1] == found[2] == found[3]
     assert len({found[0], found[4], found[5]}) == 3
-    assert query_groups(relevance({1, 2}, {2, 3}, {4}), "qrels", np.arange(3)) is None
+    assert relevance({1, 2}, {2, 3}, {4}).groups(np.arange(3)) is None
 
 
 def test_queries_of_a_class_that_come_by_judgements_are_drawn_together():
     """Ten classes of ten queries, easy or hard as a class: intervals by queries are too short."""
     rng, holds, alone = np.random.default_rng(8), 0, 0
     sets = [set(range(10 * k, 10 * k + 10)) - {10 * k + i} for k in range(10) for i in range(10)]
-    groups = query_groups(relevance(*sets), "qrels", np.arange(100))
+    groups = relevance(*sets).groups(np.arange(100))
     assert len(np.unique(groups)) == 10
     for _ in range(200):
         values = np.repeat(rng.random(10), 10)

@@ -128,11 +128,7 @@ def compare_models(
     found = []
     for name in names:
         study, way = studies[name], str(decisions[name].name)
-        gallery, old = study.inputs.gallery, scores[name].get(KEEP)
-        assumed = study.inputs.request.assumptions(gallery.rows)
-        cost = cost_of(
-            study.outcomes[way].strategy, assumed, gallery.stored.dim, gallery.new.dim
-        )  # fmt: skip
+        old, cost = scores[name].get(KEEP), cost_of(study.outcomes[way].strategy, study.inputs)
         rank = 1 + sum(differences[other, name].is_above(0.0) for other in names if other != name)
         found.append(ModelPlace(
             name, way, rank, mean(its[name], groups), mean(scores[name][REEMBED], groups),

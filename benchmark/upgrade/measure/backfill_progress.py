@@ -71,9 +71,9 @@ def backfill_progress(study: Study, start: FittedMap) -> list[BackfillProgress]:
     ]  # fmt: skip
     lists = {}
     for k, (_, fit, order) in enumerate(orders):
-        queries = fit.conversion.view(inputs.queries)
+        whole = study.first.plan.lists[fit.label]
         for point, done in enumerate(_filled(rows, order)):
-            lists[f"{k} {point}"] = ResultList(queries, _mixed(done, _converted(fit)))
+            lists[f"{k} {point}"] = ResultList(whole.queries, _mixed(done, whole.items))
     found = study.first.values_of(lists)
     return [
         _progress(study, name, fit.label, found, str(k)) for k, (name, fit, _) in enumerate(orders)
@@ -130,10 +130,6 @@ def _progress(
     groups = study.sample_groups
     scores = (mean(measured(found[f"{name} {p}"]), groups) for p in range(POINTS))
     return BackfillProgress(order, start, tuple(scores))
-
-
-def _converted(fit: FittedMap) -> Callable[[GalleryBlock], Floats]:
-    return lambda block: block.converted(fit.label, fit.conversion)
 
 
 def _mixed(

@@ -28,12 +28,10 @@ from benchmark.upgrade.measure.study import (
     queries_between,
     rotation,
     scored_ranks,
-    study_groups,
 )
 from benchmark.upgrade.read.apart import Apart
 from benchmark.upgrade.read.gallery import Whole, about_mean, one_pass
 from benchmark.upgrade.read.request import FOUND, Tell
-from benchmark.upgrade.search.lists import threads_of
 from benchmark.upgrade.search.strategies import make_plan
 
 UNPAIRED = "mini-vec2vec:query"
@@ -104,9 +102,7 @@ def bridge(
     relevant = inputs.pairs(apart.known.rows)
     whole = Whole(inputs.gallery)
     tell(f"searching the whole gallery of {inputs.gallery.rows:,} items")
-    run = StrategyEvaluation(
-        relevant, apart.known, plan, distance, new=False, threads=threads_of(whole)
-    )
+    run = StrategyEvaluation(relevant, apart.known, plan, distance, threads=inputs.gallery.threads)
     (found,) = one_pass(whole, [run.search])
     ranks = run.evaluated(found, {}).ranks
     outcomes = {}
@@ -114,7 +110,7 @@ def bridge(
         scored, hits = scored_ranks(ranks[each.name], relevant, inputs.criterion)
         outcomes[each.name] = StrategyOutcome(each, scored, hits, estimated=False)
     fold = Fold(sample, relevant, distance, MAIN[inputs.criterion], plan, fits, best, ())
-    groups = study_groups(inputs, relevant.answered)
+    groups = inputs.groups(relevant.answered)
     n = inputs.gallery.rows
     return (
         Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, [fold]), aligned
@@ -127,8 +123,8 @@ def refused_strategies(study: Study, aligned: Sequence[Alignment]) -> dict[str, 
     out = {}
     for name, outcome in study.outcomes.items():
         fit = outcome.strategy.fitted
-        rests = name == "midpoint" or fit is not None
-        if rests and ((fit is None and not good) or (fit is not None and fit.label not in good)):
+        maps = good if fit is None else good & {fit.label}
+        if (fit is not None or name == "midpoint") and not maps:
             out[name] = "the spaces do not align"
     if not good:  # what needs no map does not either
         out |= {

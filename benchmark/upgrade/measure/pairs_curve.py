@@ -59,7 +59,7 @@ def pairs_curve(study: Study, label: str, bounds: Sequence[str]) -> PairsCurve:
     for n in sizes:
         some = sample.old[rows[:n]], sample.new[rows[:n]]
         fit = map_fits.fit(label, *some, inputs.distance, seed)
-        lists[f"pairs {n}"] = map_list(fit, inputs.queries, f"pairs {n}")
+        lists[f"pairs {n}"] = map_list(fit, inputs.queries)
     found, groups = study.first.values_of(lists, bounds), study.sample_groups
     curve = [found[name] for name in lists]
     enough = next(n for n, v in zip(sizes, curve, strict=True) if _close(v, curve[-1], groups))

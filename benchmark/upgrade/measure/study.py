@@ -27,13 +27,12 @@ from benchmark.upgrade.measure.evaluation import (
     scores_of,
 )
 from benchmark.upgrade.measure.list_estimate import PartlyEmbedded
-from benchmark.upgrade.measure.query_groups import query_groups
 from benchmark.upgrade.measure.unseen import Unseen, Window
 from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Interim, Tell
-from benchmark.upgrade.search.lists import ResultList, possible_ranks, threads_of
+from benchmark.upgrade.search.lists import ResultList, possible_ranks
 from benchmark.upgrade.search.strategies import Strategy, StrategyPlan, make_plan, map_list
 
 MAIN = {"qrels": "ndcg_at_10", "labels": "map", "agreement": AGREEMENT}
@@ -128,7 +127,7 @@ class Study:
     @property
     def sample_groups(self) -> Ints | None:
         """As ``groups``, of the queries with a relevant item in the smaller gallery."""
-        return study_groups(self.inputs, self.first.relevant.answered)
+        return self.inputs.groups(self.first.relevant.answered)
 
 
 def study(
@@ -159,16 +158,9 @@ def study(
     relevant = inputs.pairs(held)
     found = on_whole(inputs, folds, relevant, tell)
     outcomes, ranks = _outcomes(inputs, folds, found, relevant, agreement.agreement(REEMBED))
-    groups = study_groups(inputs, relevant.answered)
+    groups = inputs.groups(relevant.answered)
     n = inputs.gallery.rows
     return Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, folds)
-
-
-def study_groups(inputs: Inputs, queries: Ints) -> Ints | None:
-    """The group of each query, ``[n]``; None where each is drawn alone."""
-    if inputs.criterion == "agreement":
-        return None
-    return query_groups(inputs.qrels, inputs.criterion, queries)
 
 
 def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: Tell) -> Fold:
@@ -211,7 +203,7 @@ def on_whole(
     """Ranks of the counted pairs by fold and strategy, ``[pairs]`` or ``[draws, pairs]``."""
     gallery, whole = inputs.gallery, Whole(inputs.gallery)
     tell(f"searching the whole gallery of {gallery.rows:,} items")
-    threads = threads_of(whole)
+    threads = gallery.threads
     runs = [
         StrategyEvaluation(
             relevant, fold.sample.known, fold.plan, inputs.distance, new=gallery.complete,

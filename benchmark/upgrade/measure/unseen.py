@@ -86,7 +86,7 @@ class Window:
         predict, distance = its.model.predict, its.of.distance
         predicted = ResultList(its.model.queries, lambda block: predict(block.old))
         self.jobs = [
-            PairScores(query[known], self._row[known], its.list, distance, new_only=True),
+            PairScores(query[known], self._row[known], its.list, distance),
             PairScores(query[~known], self._row[~known], predicted, distance),
         ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -33,7 +33,7 @@ class GalleryBlock:
     old: Floats
     places: Ints
     given: Floats
-    _made: dict[str, Any] = field(default_factory=dict)
+    _converted: dict[int, Floats] = field(default_factory=dict)
 
     @classmethod
     def whole(cls, rows: Ints, old: Floats, new: Floats) -> "GalleryBlock":
@@ -47,10 +47,10 @@ class GalleryBlock:
         its, there = np.intersect1d(places, self.places, return_indices=True)[1:]
         return GalleryBlock(self.rows[places], self.old[places], its, self.given[there])
 
+    @cached_property
     def with_new(self) -> "GalleryBlock":
         """Its items that have a new vector."""
-        found: GalleryBlock = self.made("", lambda: self.some(self.places))
-        return found
+        return self.some(self.places)
 
     @property
     def new(self) -> Floats:
@@ -59,17 +59,12 @@ class GalleryBlock:
             raise ValueError("new: expected new vectors of all items of the block")
         return self.given
 
-    def converted(self, name: str, conversion: Conversion) -> Floats:
-        """Old vectors after a conversion, made once for its name; another sample's is another."""
-        key = f"{name} {id(conversion)}"
-        out: Floats = self.made(key, lambda: conversion.convert(self.old))
-        return out
-
-    def made(self, name: str, make: Callable[[], Any]) -> Any:
-        """Call ``make`` once and keep its result under a name."""
-        if name not in self._made:
-            self._made[name] = make()
-        return self._made[name]
+    def converted(self, conversion: Conversion) -> Floats:
+        """Old vectors after a conversion, which is carried out once."""
+        key = id(conversion)
+        if key not in self._converted:
+            self._converted[key] = conversion.convert(self.old)
+        return self._converted[key]
 
 
 Blocks = Callable[[], Iterator[GalleryBlock]]
@@ -153,6 +148,11 @@ class Gallery:
     def complete(self) -> bool:
         """True where every item has a new vector."""
         return len(self.embedded) == self.rows
+
+    @property
+    def threads(self) -> int | None:
+        """CPU threads of a search: one on the workers of a cluster, else all."""
+        return None if self.cluster is None else 1
 
     def survey(self, places: Ints) -> tuple[Floats, Floats]:
         """Look at all vectors of both models once, and take those of some embedded places.

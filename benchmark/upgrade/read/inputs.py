@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.errors import BenchError
+from benchmark.metrics.cost_model import Assumptions
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.formats import open_vectors
 from benchmark.upgrade.formats.ids import Ids, rows_of
@@ -67,6 +68,21 @@ class Inputs:
     def distance(self) -> str:
         """``cosine``, ``dot`` or ``l2``."""
         return self.gallery.distance
+
+    @property
+    def assumed(self) -> Assumptions:
+        """The deployment; of as many items as the gallery where no other number was given."""
+        asked = self.request
+        return Assumptions(asked.items or self.gallery.rows, asked.throughput, asked.price)
+
+    def groups(self, queries: Ints) -> Ints | None:
+        """The group of each of some queries, drawn together, ``[n]``; None: each is drawn alone.
+
+        Queries of a class have the same relevant items, and what is hard about it is for all hard.
+        """
+        if self.criterion == "labels":
+            return self.qrels.rows[self.qrels.offset[queries]]
+        return self.qrels.groups(queries) if self.criterion == "qrels" else None
 
     def pairs(self, held: Ints) -> RelevantPairs:
         """Pairs of queries and relevant items; those count whose item is one of ``held`` rows.

@@ -25,6 +25,11 @@ Criterion = Literal["qrels", "labels", "agreement"]
 """Grounds on which strategies are evaluated: relevance judgements, class labels, or agreement with
 the new model."""
 _MOST_PAIRS = 2**26
+ALIKE = 0.5
+"""Share of the relevant items of both from which on two queries belong together."""
+_MOST_ALIKE = 20_000_000
+"""Pairs of queries with a common item that are looked at; where there are more, only queries with
+the very same relevant items belong together."""
 
 
 class Unused(NamedTuple):
@@ -60,6 +65,16 @@ class Qrels:
     def known(self) -> bool:
         """False without judgements; a report tells agreement with the new model instead."""
         return len(self.rows) > 0
+
+    def groups(self, queries: Ints) -> Ints | None:
+        """The group of each of some queries, ``[n]``; None where each is one of its own.
+
+        Those that share most of their relevant items share their luck: an interval that takes them
+        for independent ones is too short.
+        """
+        sets, same = _distinct(self, queries)
+        groups = _connected(sets)[same]
+        return None if len(np.unique(groups)) == len(groups) else groups
 
     def doubts(self, queries: Rows, gallery: Rows) -> list[str]:
         """Warnings of rows that are known by number, from 0, where judgements count from 1."""
@@ -322,3 +337,37 @@ def _require_one_gain(found: NamedQrels, used: Ints, double: Mask) -> None:
             f"line {found.lines[second]}: gain: expected {found.gains[first]:g} of item "
             f"{shown(item)}, as in line {found.lines[first]}, got {found.gains[second]:g}"
         )
+
+
+def _distinct(qrels: Qrels, queries: Ints) -> tuple[list[Ints], Ints]:
+    """Different sets of relevant items, and which one each query has."""
+    known: dict[bytes, int] = {}
+    sets: list[Ints] = []
+    same: list[int] = []
+    for q in queries:
+        rows = np.unique(qrels.rows[qrels.offset[q] : qrels.offset[q + 1]])
+        place = known.setdefault(rows.tobytes(), len(sets))
+        if place == len(sets):
+            sets.append(rows)
+        same.append(place)
+    return sets, np.array(same, np.int64)
+
+
+def _connected(sets: list[Ints]) -> Ints:
+    """Number of the group of each set: sets with common items, half of theirs at least."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    sizes = np.array([len(rows) for rows in sets])
+    rows = np.unique(np.concatenate(sets), return_inverse=True)[1]
+    if (np.bincount(rows).astype(np.float64) ** 2).sum() > _MOST_ALIKE:
+        return np.arange(len(sets))
+    owner = np.repeat(np.arange(len(sets)), sizes)
+    holds = csr_matrix((np.ones(len(rows)), (owner, rows)))
+    common = (holds @ holds.T).tocoo()
+    union = sizes[common.row] + sizes[common.col] - common.data
+    alike = common.data >= ALIKE * union
+    edges = csr_matrix(
+        (np.ones(alike.sum()), (common.row[alike], common.col[alike])), shape=common.shape
+    )
+    return np.asarray(connected_components(edges, directed=False)[1], np.int64)

@@ -314,10 +314,6 @@ class UpgradeRequest:
         columns = getattr(self, of)
         return str(columns if isinstance(columns, str) else columns.get(name, ""))
 
-    def assumptions(self, rows: int) -> Assumptions:
-        """The deployment, for a gallery of so many rows."""
-        return Assumptions(self.items or rows, self.throughput, self.price)
-
 
 def missing(needs: Iterable[str], constraints: Constraints) -> list[str]:
     """Names of needs that constraints deny, in their order."""

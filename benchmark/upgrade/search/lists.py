@@ -16,7 +16,7 @@ from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged, offsets
 from benchmark.ranking.nearest_kernels import Best
-from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, Taking, Whole, one_pass, places_of
+from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, Taking, one_pass, places_of
 from benchmark.upgrade.read.qrels import RelevantPairs
 
 
@@ -72,7 +72,7 @@ class ListsSearch:
         query, row, counted = self._by_row
         states = [run.none() for run in self._runs.values()]
         while (block := (yield)) is not None:
-            some = block.with_new() if self.new_only else block
+            some = block.with_new if self.new_only else block
             if not len(some.rows):
                 continue
             pairs, place = _places(some, row)
@@ -89,24 +89,19 @@ class ListsSearch:
 class PairScores:
     """A job that scores pairs of queries and rows in a list; NaN where a row does not come."""
 
-    def __init__(
-        self, query: Ints, row: Ints, each: ResultList, distance: str, *, new_only: bool = False
-    ) -> None:
+    def __init__(self, query: Ints, row: Ints, each: ResultList, distance: str) -> None:
         self._order = np.argsort(row, kind="stable")
         self._query, self._row = query[self._order], row[self._order]
-        self.each, self.distance, self.new_only = each, distance, new_only
+        self.each, self.distance = each, distance
 
     def begin(self) -> Taking[list[tuple[Ints, Floats]]]:
         """Score the pairs of a part: their places by ascending row, and scores."""
         found: list[tuple[Ints, Floats]] = []
         while (block := (yield)) is not None:
-            some = block.with_new() if self.new_only else block
-            if not len(some.rows):
-                continue
-            pairs, place = _places(some, self._row)
+            pairs, place = _places(block, self._row)
             if len(pairs):
                 wanted, place = np.unique(place, return_inverse=True)
-                items = self.each.items(some.some(wanted))
+                items = self.each.items(block.some(wanted))
                 scorer = Scorer(self.each.queries, items, distance=self.distance)
                 found.append((pairs, scorer.pairs(self._query[pairs], place)))
         return found
@@ -121,17 +116,11 @@ class PairScores:
 
 def search(
     blocks: Blocks, relevant: RelevantPairs, known: GalleryBlock, lists: Mapping[str, ResultList],
-    distance: str = "cosine", threads: int | None = None,
+    distance: str = "cosine",
 ) -> dict[str, ListResult]:  # fmt: skip
     """Search a gallery with several lists, in one pass; see :class:`ListsSearch`."""
-    job = ListsSearch(relevant, known, lists, distance, threads)
-    (found,) = one_pass(blocks, [job])
+    (found,) = one_pass(blocks, [ListsSearch(relevant, known, lists, distance)])
     return dict(found)
-
-
-def threads_of(blocks: Blocks) -> int | None:
-    """CPU threads of a search: one on the workers of a cluster, else all."""
-    return 1 if isinstance(blocks, Whole) and blocks.gallery.cluster is not None else None
 
 
 def _places(block: GalleryBlock, row: Ints) -> tuple[Ints, Ints]:

@@ -7,7 +7,6 @@ from typing import Any
 from benchmark.config import registry
 from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import TwoLists
-from benchmark.metrics.cost_model import Assumptions
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.fit.maps import FittedMap
 from benchmark.upgrade.read.inputs import Inputs
@@ -105,8 +104,9 @@ class StrategyCost:
     old_bytes: int
 
 
-def cost_of(strategy: Strategy, assumed: Assumptions, d_old: int, d_new: int) -> StrategyCost:
-    """Count the cost of a strategy; dimensions are those of both models."""
+def cost_of(strategy: Strategy, inputs: Inputs) -> StrategyCost:
+    """Count the cost of a strategy for a deployment."""
+    assumed, d_old, d_new = inputs.assumed, inputs.gallery.stored.dim, inputs.gallery.new.dim
     hours, fit = 0.0, strategy.fitted
     if strategy.effort == 3 and strategy.embeds_gallery:
         hours = assumed.embedding(assumed.items)
@@ -142,14 +142,12 @@ class StrategyPlan:
             self.lists[strategy.uses[0]] = answers
 
 
-def map_list(each: FittedMap, queries: Floats, name: str = "") -> ResultList:
-    """The list of a fitted map, for queries by the new model; vectors are kept under a name."""
-    conversion, name = each.conversion, name or each.label
+def map_list(each: FittedMap, queries: Floats) -> ResultList:
+    """The list of a fitted map, for queries by the new model."""
+    conversion = each.conversion
     if each.direction == "query":
         return ResultList(conversion.view(queries), lambda block: block.old)
-    return ResultList(
-        conversion.view(queries), lambda block: block.converted(name, conversion)
-    )  # fmt: skip
+    return ResultList(conversion.view(queries), lambda block: block.converted(conversion))
 
 
 def make_plan(

@@ -12,7 +12,6 @@ import benchmark
 from benchmark.config.files import write_json, write_whole
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
-from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.kept_share import difference, mean
 from benchmark.ranking.arrays import Values
 from benchmark.upgrade.decide.verdict import Decision, Evidence, serving
@@ -71,9 +70,8 @@ def make_document(
 ) -> Document:  # fmt: skip
     """Gather everything that a report shows."""
     request = study.inputs.request
-    assumed = request.assumptions(study.inputs.gallery.rows)
-    strategies = [_strategy(study, evidence, outcome, assumed) for outcome in
-                  study.outcomes.values()]  # fmt: skip
+    assumed = study.inputs.assumed
+    strategies = [_strategy(study, evidence, outcome) for outcome in study.outcomes.values()]
     left_out = dict(study.first.plan.left_out)
     for each in strategies:
         if each["missing"]:
@@ -140,13 +138,10 @@ def _quick(study: Study, decision: Decision) -> list[str]:
     ]
 
 
-def _strategy(
-    study: Study, evidence: Evidence, outcome: StrategyOutcome, assumed: Assumptions
-) -> Document:
+def _strategy(study: Study, evidence: Evidence, outcome: StrategyOutcome) -> Document:
     strategy, groups, metric = outcome.strategy, study.groups, study.metric
     old, fit = study.outcomes.get(KEEP), strategy.fitted
     share = evidence.shares[strategy.name]
-    gallery = study.inputs.gallery
     to_keep = None
     broken, fixed = None, None
     if old is not None and evidence.judged:
@@ -164,7 +159,7 @@ def _strategy(
         "estimated": outcome.estimated, "score": scores[metric], "metrics": scores,
         "kept": None if share is None else share.document(), "to_keep": to_keep,
         "broken": broken, "fixed": fixed,
-        "cost": asdict(cost_of(strategy, assumed, gallery.stored.dim, gallery.new.dim)),
+        "cost": asdict(cost_of(strategy, study.inputs)),
         "fit_s": None if fit is None else fit.fit_s,
         "rows_per_s": None if fit is None else fit.rows_per_s,
     }  # fmt: skip
