@@ -10,7 +10,7 @@ from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report.colours import DARK, PALETTE
 from benchmark.report.costs import effort
-from benchmark.report.effects import criterion, effects, keeps, percent
+from benchmark.report.effects import criterion, effects, keeps
 from benchmark.report.scenarios import scenario
 from leaderboard.pages import changes, tables, templates
 from leaderboard.pages.method import sentences
@@ -461,10 +461,6 @@ def test_parts_of_the_heatmap_are_of_one_group():
         ("one update, 1 of 2", "one update"), ("one update, 2 of 2", "one update"),
     ]  # fmt: skip
     assert [column.part for column in heat.columns] == [0] * 4 + [1] * 4
-
-
-def test_percent_without_a_minus_zero():
-    assert percent(Estimate(-0.001)) == "0 %"
 
 
 def test_colours_of_the_site_are_those_of_plots():

@@ -457,12 +457,6 @@ def test_damaged_details_are_listed_and_not_passed_on(make, tmp_path, bench):
     assert not list((tmp_path / "site").rglob("*.details.xz"))
 
 
-def test_a_folder_without_records_is_one_line(tmp_path, bench):
-    code, _, err = bench("leaderboard", str(tmp_path), "--out", str(tmp_path / "site"))
-    assert (code, len(err.strip().splitlines())) == (2, 1)
-    assert "no records" in err
-
-
 def packed(seed):
     """A details file of the size of real ones, and its hash."""
     rng = np.random.default_rng(seed)

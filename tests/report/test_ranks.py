@@ -119,5 +119,6 @@ def test_an_interval_by_hand():
 
 
 def test_the_front_is_what_nothing_beats():
-    assert front({"a": (1, 3), "b": (2, 2), "c": (1, 1)}) == ["a", "b"]
-    assert front({"a": (1, 3), "b": (2, 2), "c": (1, 1)}, higher=False) == ["c"]
+    points = {"a": (1, 3), "b": (2, 2), "c": (1, 2), "d": (3, 1), "e": (2, 2)}
+    assert front(points) == ["a", "b", "e", "d"]
+    assert front(points, higher=False) == ["c", "d"]

@@ -173,8 +173,6 @@ def test_unknown_names_suggest_the_nearest(records):
         make_table(records, metrics="cmc_at_10")
     with pytest.raises(BenchError, match=r"unknown case 'new/od'.*'new/old'"):
         make_table(records, cases="new/od")
-    with pytest.raises(BenchError, match="unknown form 'json'"):
-        render(text_table(make_table(records)), "json")
 
 
 def test_protocols_tracks_and_changes_stand_apart(make):

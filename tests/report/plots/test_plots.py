@@ -9,7 +9,6 @@ from benchmark.errors import BenchError
 from benchmark.report import colours
 from benchmark.report.plots import bars, curves, frames, style, tradeoff
 from benchmark.report.plots.records import plot
-from benchmark.report.ranks import front
 from leaderboard.read.methods import card
 
 
@@ -56,12 +55,6 @@ def test_any_name_has_a_file(make, tmp_path):
     assert len(paths) == 2
     assert all(path.is_file() and path.parent == tmp_path for path in paths)
     assert any("group_a-b__cmc_at_1" in path.name for path in paths)
-
-
-def test_front_keeps_what_nothing_beats():
-    points = {"a": (1, 3), "b": (2, 2), "c": (1, 2), "d": (3, 1), "e": (2, 2)}
-    assert front(points) == ["a", "b", "e", "d"]
-    assert front(points, higher=False) == ["c", "d"]
 
 
 def test_names_do_not_overlap(make):

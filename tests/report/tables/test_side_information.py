@@ -102,10 +102,3 @@ def test_csv_lines_fit_the_columns(records):
     assert all(len(row) == len(COLUMNS) for row in rows)
     found = {(r[3], r[8]): float(r[9]) for r in rows}
     assert found["fct:simclr", "cka"] == 0.27 and found["fct:simclr-binary", "bytes"] == 16
-
-
-@pytest.mark.parametrize("form", ["markdown", "latex"])
-def test_other_forms(records, form):
-    shown = render(side_information.make_tables(records), form)
-    assert "SimCLR, 128 bits" in shown and "0.270" in shown
-    assert ("**70.0" if form == "markdown" else "\\textbf{70.0") in shown
