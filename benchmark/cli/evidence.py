@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -21,6 +20,7 @@ from benchmark.errors import unknown
 if TYPE_CHECKING:
     from benchmark.records.record import Record
     from benchmark.report import TextTable
+    from benchmark.report.plots.style import Drawing
 
 app = typer.Typer()
 
@@ -106,9 +106,9 @@ def transfer(
         shown.insert(0, networks.carried_table(carried, words))
     if out is not None:
         _require_apart(shown, out, [*(one.path for one in stored), *([rules] if rules else [])])
-        from benchmark.studies.transfer.plot import plot_transfer
+        from benchmark.studies.transfer.plot import drawings
 
-        _write(shown, out, partial(plot_transfer, found, asked, out), as_json=True)
+        _write(shown, out, drawings(found, asked), as_json=True)
     if as_json:
         echo_json(_rows(shown))
     elif not shown:
@@ -141,9 +141,9 @@ def lengths(
         _require_apart(shown, out, [one.path for one in stored])
     print_tables(shown, form)
     if out is not None:
-        from benchmark.studies.lengths.plot import plot_lengths
+        from benchmark.studies.lengths.plot import drawings
 
-        _write(shown, out, partial(plot_lengths, found, out))
+        _write(shown, out, drawings(found))
 
 
 @app.command(
@@ -170,9 +170,9 @@ def factors(
         echo(f"{tables.answer(asked, each)} {tables.summary(each)}", err=form != "terminal")
     print_tables(shown, form)
     if out is not None:
-        from benchmark.studies.factors.plot import plot_factors
+        from benchmark.studies.factors.plot import drawings
 
-        _write(shown, out, partial(plot_factors, asked, found, out))
+        _write(shown, out, drawings(asked, found))
 
 
 def _differing(runs: list[Path] | None, records: list[Record]) -> list[str]:
@@ -197,10 +197,11 @@ def _require_apart(shown: list[TextTable], out: Path, read: list[Path]) -> None:
 
 
 def _write(
-    shown: list[TextTable], out: Path, draw: Callable[[], Iterable[Path]], as_json: bool = False
+    shown: list[TextTable], out: Path, drawings: Iterable[Drawing], as_json: bool = False
 ) -> None:
     """The CSV of each table that has one, all of them as JSON, and the plots."""
     from benchmark.report import render
+    from benchmark.report.plots.style import save
 
     writable(out, "--out")
     with plain_io_errors(out):
@@ -209,7 +210,7 @@ def _write(
                 write_whole(out / f"{table.slug}.csv", render(table, "csv"))
         if as_json:
             write_json(out / "transfer.json", _rows(shown))
-        for path in draw():
+        for path in save(drawings, out):
             echo(path, err=True)
 
 

@@ -190,7 +190,7 @@ def print_results(records: Sequence[Record], folder: Path) -> None:
 def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
     """The table of a sweep, and the files beside it; one for each setting of a protocol."""
     from benchmark.report import render
-    from benchmark.report.plots.sweeps import plot_sweep
+    from benchmark.report.plots import style, sweeps
     from benchmark.report.tables import sweep
 
     tracks = [] if any(axis.key == "track" for axis in axes) else [records[0].track]
@@ -204,6 +204,6 @@ def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> N
         writable(folder, "--out")
         with plain_io_errors(folder):
             write_whole(folder / "table.csv", render(table, "csv"))
-            plot_sweep(points, folder)
+            style.save(sweeps.drawings(points), folder)
         echo(f"\nrecords  {out} ({len(chosen)} files)\ntable    {folder / 'table.csv'}")
         echo(f"plots    {folder}")

@@ -1,8 +1,7 @@
 """The plot of real models: what a rotation of the queries keeps, beside the gain of the upgrade."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
@@ -12,12 +11,10 @@ from benchmark.pairs.records import PairRecord
 from benchmark.report.plots import style
 
 
-def plot_pairs(
-    records: Sequence[PairRecord], folder: Path, formats: Iterable[str] = style.FORMATS
-) -> list[Path]:
-    """Draw ``pairs-gain.<format>``; nothing where no upgrade was measured."""
+def drawings(records: Sequence[PairRecord]) -> list[style.Drawing]:
+    """``pairs-gain``; nothing where no upgrade was measured."""
     some = analysis.upgrades(records)
-    return style.save([("pairs-gain", partial(draw, some))] if some else [], folder, formats)
+    return [("pairs-gain", partial(draw, some))] if some else []
 
 
 def draw(some: Sequence[PairRecord]) -> Figure:

@@ -120,6 +120,17 @@ class Number(Model):
         return f"{self.query}/{self.gallery}" if self.query else ""
 
     @property
+    def models(self) -> str:
+        """``old to new``, as far as the paper names them."""
+        return " to ".join(filter(None, (self.old_model, self.new_model)))
+
+    @property
+    def words(self) -> str:
+        """The value with deviation and unit, as printed."""
+        unit = {"%": " %", "M": " M"}.get(self.unit, "")
+        return f"{self.printed}{'' if self.std is None else f' ± {self.std:g}'}{unit}"
+
+    @property
     def fraction(self) -> float | None:
         """The value as measured ones are stored; ``None`` for counts."""
         if self.unit == "%":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from benchmark.studies.claims import tables as claim_tables
 from benchmark.studies.claims.verdicts import LEAST_SEEDS
 from benchmark.studies.lengths import tables as length_tables
 from benchmark.studies.lengths.shares import Lengths, compare_lengths
-from benchmark.studies.transfer import TransferRules, compare_all, networks, read_rules
+from benchmark.studies.transfer import compare_all, networks, read_rules
 from benchmark.studies.transfer import tables as transfer_tables
 from benchmark.studies.transfer.agreement import Agreement, agree, paper_tables
 from leaderboard.names import file_name
@@ -53,6 +52,10 @@ def evidence_page(
     Studies are read in or beside the ``roots`` of the records; ``skipped`` is what is damaged
     there, and so was passed over.
     """
+    from benchmark.report.plots import style  # matplotlib takes a second
+    from benchmark.studies.lengths import plot as length_plots
+    from benchmark.studies.transfer import plot as transfer_plots
+
     records = [each.record for each in stored]
     claims, damaged = read_claims(), list[BenchError]()
     asked_for = study_records(roots, "claims", damaged.append)
@@ -61,6 +64,8 @@ def evidence_page(
     compared = compare_all(records, published, rules)
     carried = networks.carried(compared, rules)
     lengths = _lengths(stored, study_records(roots, "lengths", damaged.append), damaged.append)
+    kept = dict(style.files(length_plots.drawings(lengths), ["svg"]))
+    orders = dict(style.files(transfer_plots.drawings(compared, rules), ["svg"]))
     return {
         "told": told,
         "words": {answer.name: claim_tables.list_words(answer) for answer in found},
@@ -70,8 +75,8 @@ def evidence_page(
         "networks": networks.carried_table(carried) if carried else None,
         "transfer": transfer_tables.tables(compared, rules),
         "lengths": length_tables.tables(lengths),
-        "length_figures": (kept := _figures("lengths", lengths)),
-        "transfer_figures": (orders := _figures("transfer", compared, rules)),
+        "length_figures": kept,
+        "transfer_figures": orders,
         "figures": orders | kept,
         "skipped": [skip(error, roots) for error in damaged],
     }
@@ -95,19 +100,6 @@ def _lengths(
     except BenchError as error:  # damaged details
         on_damaged(error)
         return []
-
-
-def _figures(study: str, found: Sequence[Any], *rules: TransferRules) -> dict[str, bytes]:
-    """Plots of a study by the name of their file."""
-    if not found:
-        return {}
-    from benchmark.studies.lengths.plot import plot_lengths  # matplotlib takes a second
-    from benchmark.studies.transfer.plot import plot_transfer
-
-    plot: Any = {"lengths": plot_lengths, "transfer": plot_transfer}[study]
-    with tempfile.TemporaryDirectory() as folder:
-        paths = plot(found, *rules, folder=Path(folder), formats=["svg"])
-        return {path.name: path.read_bytes() for path in paths}
 
 
 _MOST_COLUMNS = 8
@@ -157,9 +149,8 @@ def _pivot(members: Sequence[Number], by: str, paper: bool) -> dict[_Line, dict[
     lines: dict[_Line, dict[str, Number]] = {}
     for number in members:
         table = f"{number.paper}, {number.table}" if paper else number.table
-        models = " to ".join(filter(None, (number.old_model, number.new_model)))
         other = number.case if by == "metric" else number.metric
-        words = (table, number.method, number.variant, models, other)
+        words = (table, number.method, number.variant, number.models, other)
         column, turn = getattr(number, by), 0
         while column in lines.setdefault((*words, str(turn)), {}):
             turn += 1
@@ -174,9 +165,7 @@ def _label(name: str, kind: str) -> str:
 def _printed(number: Number | None) -> TextCell:
     if number is None:
         return TextCell(sort="", look="value")
-    unit = {"%": " %", "M": " M"}.get(number.unit, "")
-    spread = "" if number.std is None else f" ± {number.std:g}"
-    return TextCell(f"{number.printed}{spread}{unit}", sort=repr(number.value), look="value")
+    return TextCell(number.words, sort=repr(number.value), look="value")
 
 
 @dataclass(frozen=True)

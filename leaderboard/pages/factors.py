@@ -1,6 +1,5 @@
 """The page "When does it pay": which settings decide what a method keeps of the upgrade."""
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,12 +36,15 @@ def factors_page(
     except BenchError as error:
         damaged(error)
         return None
+    from benchmark.report.plots import style  # matplotlib takes a second
+    from benchmark.studies.factors.plot import drawings
+
     return {
         "study": study, "found": [tables.summary(each) for each in found],
         "answers": [tables.answer(study, each) for each in found],
         "raw": RAW if any(e.method == RAW for each in found for e in each.effects) else "",
         "factors": [_factor(study, found, name) for name in study.factors],
-        "figures": _figures(study, found),
+        "figures": dict(style.files(drawings(study, found[:1]), ["svg"])),
     }  # fmt: skip
 
 
@@ -56,12 +58,3 @@ def _factor(study: FactorStudy, found: Sequence[Factors], name: str) -> dict[str
         "figure": f"factors-{name}-{found[0].metric}.svg",
         "tables": [t for each in found for t in tables.tables(study, [each]) if name in t.slug],
     }  # fmt: skip
-
-
-def _figures(study: FactorStudy, found: Sequence[Factors]) -> dict[str, bytes]:
-    """Plots by the first metric, by the name of their file."""
-    from benchmark.studies.factors.plot import plot_factors  # matplotlib takes a second
-
-    with tempfile.TemporaryDirectory() as folder:
-        paths = plot_factors(study, found[:1], Path(folder), ["svg"])
-        return {path.name: path.read_bytes() for path in paths}

@@ -1,6 +1,5 @@
 """The page of real models: upgrades, what strategies keep of them, how good reports are."""
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -65,19 +64,13 @@ def _told(claims: TextTable) -> str:
     return f"{told}; {open_ones} cannot be told." if open_ones else f"{told}."
 
 
-def _plotted(records: Sequence[PairRecord]) -> dict[str, bytes]:
-    """Plots by the name of their file."""
-    from benchmark.pairs.plot import plot_pairs  # matplotlib takes a second
-
-    with tempfile.TemporaryDirectory() as folder:
-        paths = plot_pairs(records, Path(folder), ["svg"])
-        return {path.name: path.read_bytes() for path in paths}
-
-
 def pairs_page(
     records: Sequence[PairRecord], probed: Sequence[rebasis.Probe] = ()
 ) -> dict[str, Any]:  # fmt: skip
     """Values of the template."""
+    from benchmark.pairs.plot import drawings  # matplotlib takes a second
+    from benchmark.report.plots import style
+
     order = sorted(
         analysis.by_pair(records).values(),
         key=lambda its: (its[0].old.parameters, its[0].new.parameters),
@@ -94,7 +87,7 @@ def pairs_page(
         "corpora": list(dict.fromkeys(r.corpus.title for r in records)),
         "correlation": numbers.number(analysis.VALUES["gain-correlation"](records), "coefficient"),
         "told": _told(claims := tables.claims_table(records)),
-        "n_upgrades": len(some), "figures": _plotted(records),
+        "n_upgrades": len(some), "figures": dict(style.files(drawings(records), ["svg"])),
         "claims": claims, "held": tables.held_table(records),
         "regret": tables.regret_table(records), "verdicts": tables.verdict_table(records),
         "kept": tables.kept_table(records), "sizes": tables.sizes_table(records),

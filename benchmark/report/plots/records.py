@@ -56,8 +56,7 @@ def plot(
 
 def _drawings(
     records: Sequence[Record], kinds: Iterable[str], metrics: select.Names
-) -> Iterator[tuple[str, style.Drawing]]:
-    """Names of the files without endings, and what draws each."""
+) -> Iterator[style.Drawing]:
     subjects = [(slug, members, kind) for slug, members in named_groups(records) for kind in kinds]
     for members in settings.setting_groups(records) if "heatmap" in kinds else ():
         first = members[0]

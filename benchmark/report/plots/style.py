@@ -3,7 +3,7 @@
 import io
 import re
 import warnings
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
@@ -121,22 +121,12 @@ def heading(figure: Figure, title: str, below: str) -> None:
     figure.text(x, top, title, va="bottom", fontsize=12.5, fontweight="bold")
 
 
-Drawing = Callable[[], Figure | None]
-"""Draws a figure; None where that says nothing."""
+Drawing = tuple[str, Callable[[], Figure | None]]
+"""Name of a file without ending, and what draws the figure; None where that says nothing."""
 
 
-def save(
-    drawings: Iterable[tuple[str, Drawing]], folder: Path, formats: Iterable[str] = FORMATS
-) -> list[Path]:
-    """Write figures as ``<name>.<format>``, in the project's style and without a date.
-
-    Args:
-        drawings: Names of files, and what draws them.
-        folder: Made if missing.
-        formats: Of :data:`FORMATS`.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    paths, formats = [], tuple(formats)
+def files(drawings: Iterable[Drawing], formats: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """``<name>.<format>`` and its content, in the project's style and without a date."""
     with styled():
         for name, draw in drawings:
             figure = draw()
@@ -146,9 +136,19 @@ def save(
                 drawn = io.BytesIO()
                 date = {"Date": None} if form == "svg" else None
                 figure.savefig(drawn, format=form, metadata=date)
-                paths.append(folder / f"{_file_name(name)}.{form}")
-                write_whole(paths[-1], drawn.getvalue())
+                yield f"{_file_name(name)}.{form}", drawn.getvalue()
             plt.close(figure)
+
+
+def save(
+    drawings: Iterable[Drawing], folder: Path, formats: Collection[str] = FORMATS
+) -> list[Path]:
+    """Write figures into a folder, which is made if missing; see :func:`files`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, content in files(drawings, formats):
+        paths.append(folder / name)
+        write_whole(paths[-1], content)
     return paths
 
 

@@ -1,8 +1,7 @@
 """Plots of a sweep: score against the first swept value, a panel for each case."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,18 +14,11 @@ from benchmark.report.plots import frames, style
 from benchmark.report.tables.sweep import SweepTable
 
 
-def plot_sweep(
-    table: SweepTable, folder: Path, formats: Iterable[str] = style.FORMATS
-) -> list[Path]:
-    """Draw a figure for each metric with scores.
-
-    Returns:
-        The files, ``sweep-<field>-<metric>.<format>``.
-    """
+def drawings(table: SweepTable) -> Iterator[style.Drawing]:
+    """A figure for each metric with scores, ``sweep-<field>-<metric>``."""
     name = f"sweep-{table.axes[0].key.replace(':', '+')}"
-    metrics = dict.fromkeys(key for key, _ in table.columns)
-    drawings = ((f"{name}-{metric}", partial(draw, table, metric)) for metric in metrics)
-    return style.save(drawings, folder, formats)
+    for metric in dict.fromkeys(key for key, _ in table.columns):
+        yield f"{name}-{metric}", partial(draw, table, metric)
 
 
 def frame(table: SweepTable, metric: str) -> pd.DataFrame:

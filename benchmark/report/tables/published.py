@@ -41,7 +41,7 @@ def csv_table(found: Sequence[Number]) -> TextTable:
 def _table(found: Sequence[Number], published: Published) -> TextTable:
     first = found[0]
     notes = list(dict.fromkeys(n.note for n in found if n.note))
-    models = list(dict.fromkeys(map(_models, found)))
+    models = list(dict.fromkeys(n.models for n in found))
     marks = {note: str(i) for i, note in enumerate(notes, 1)}
     marks |= {pair: _letters(i) for i, pair in enumerate(models) if pair}
     papers = dict.fromkeys(n.paper for n in found)
@@ -62,17 +62,11 @@ def _table(found: Sequence[Number], published: Published) -> TextTable:
 
 
 def _cells(number: Number, marks: dict[str, str]) -> list[str]:
-    unit = {"%": " %", "M": " M"}.get(number.unit, "")
-    spread = "" if number.std is None else f" ± {number.std:g}"
     return [
         f"{number.paper}, {number.table}", number.method, number.variant,
-        marks.get(_models(number), ""), number.case, numbers.metric(number.metric).label,
-        marks.get(number.note, ""), f"{number.printed}{spread}{unit}",
+        marks.get(number.models, ""), number.case, numbers.metric(number.metric).label,
+        marks.get(number.note, ""), number.words,
     ]  # fmt: skip
-
-
-def _models(number: Number) -> str:
-    return " to ".join(m for m in (number.old_model, number.new_model) if m)
 
 
 def _letters(i: int) -> str:

@@ -2,56 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
 from benchmark.config.registry import is_control
+from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
 from benchmark.report.plots import frames, style
 from benchmark.studies.lengths.shares import Lengths
 
+T = TypeVar("T")
 APART = 0.04
 """Distance of two methods, as a part of the way between two levels."""
 
 
-def plot_lengths(
-    found: Sequence[Lengths], folder: Path, formats: Iterable[str] = style.FORMATS
-) -> list[Path]:
-    """Draw a figure for each protocol, track, seed and metric with a share.
-
-    Returns:
-        The files, ``lengths-<protocol>-<track>-<metric>.<format>``.
-    """
-    return style.save(((each.slug, partial(draw, each)) for each in found), folder, formats)
-
-
-def frame(found: Lengths) -> pd.DataFrame:
-    """Columns ``method``, ``place``, ``share`` in percent: mean and ends in rows of their own.
-
-    Places are those of the lengths, the methods beside each other so that no bar hides another.
-    """
-    methods = [method for method in found.shares if not is_control(method)]
-    rows = [
-        (method, found.lengths.index(n) + APART * (i - (len(methods) - 1) / 2), 100 * value)
-        for i, method in enumerate(methods)
-        for n, share in found.shares[method].items()
-        for value in (share.value, share.low, share.high)
-        if value is not None
-    ]
-    return pd.DataFrame(rows, columns=["method", "place", "share"])
+def drawings(found: Sequence[Lengths]) -> list[style.Drawing]:
+    """A figure for each protocol, track, seed and metric with a share."""
+    return [(each.slug, partial(draw, each)) for each in found]
 
 
 def draw(found: Lengths) -> Figure | None:
     """A line for each method; None without a share."""
-    data = frame(found)
-    if data.empty:
+    shares = {method: of for method, of in found.shares.items() if not is_control(method)}
+    grid = share_lines(shares, found.lengths, "times as long")
+    if grid is None:
         return None
-    grid = share_lines(data, [str(n) for n in found.lengths], "times as long")
     label = numbers.metric(found.metric).label
     title = f"{label}: what is kept of the upgrade, by length of training"
     place = f"{found.protocol} on {found.track}, seed {found.seed}"
@@ -59,8 +39,23 @@ def draw(found: Lengths) -> Figure | None:
     return grid.figure
 
 
-def share_lines(data: pd.DataFrame, levels: Sequence[str], about: str) -> sns.FacetGrid:
-    """Draw shares as :func:`frame` has them, a line for each method; places are of levels."""
+def share_lines(
+    shares: Mapping[str, Mapping[T, Estimate]], levels: Sequence[T], about: str
+) -> sns.FacetGrid | None:
+    """Draw shares by method and level, a line for each method; None without a share.
+
+    At each level the methods stand beside each other, so that no bar hides another.
+    """
+    rows = [
+        (method, levels.index(level) + APART * (i - (len(shares) - 1) / 2), 100 * value)
+        for i, (method, of) in enumerate(shares.items())
+        for level, share in of.items()
+        for value in (share.value, share.low, share.high)
+        if value is not None
+    ]
+    data = pd.DataFrame(rows, columns=["method", "place", "share"])
+    if data.empty:
+        return None
     grid = sns.relplot(
         data, kind="line", x="place", y="share", hue="method", style="method", height=3.6,
         aspect=1.4, err_style="bars", facet_kws={"legend_out": False},
@@ -68,7 +63,7 @@ def share_lines(data: pd.DataFrame, levels: Sequence[str], about: str) -> sns.Fa
     )  # fmt: skip
     for axes in grid.axes.flat:
         axes.axhline(0, color=style.INK, lw=0.7)
-        axes.set_xticks(range(len(levels)), levels)
+        axes.set_xticks(range(len(levels)), [*map(str, levels)])
     grid.set_axis_labels(about, "share of the upgrade kept, percent")
     sns.move_legend(grid, "upper left", bbox_to_anchor=(1, 1), title=None)
     return grid

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib import pyplot as plt
@@ -20,26 +19,17 @@ _COLOURS = {"transfers": "#0072B2", "does not transfer": "#D55E00", "open": GREY
 _MARKERS = {"transfers": "o", "does not transfer": "X", "open": "D"}
 
 
-def plot_transfer(
-    found: Sequence[Transfer], rules: TransferRules, folder: Path,
-    formats: Iterable[str] = style.FORMATS,
-) -> list[Path]:  # fmt: skip
-    """Draw a figure of correlations for each metric and value, and one of the gaps.
-
-    Returns:
-        The files, ``transfer-<metric>[-area].<format>`` and ``transfer-gaps.<format>``.
-    """
+def drawings(found: Sequence[Transfer], rules: TransferRules) -> Iterator[style.Drawing]:
+    """Correlations by metric and value, ``transfer-<metric>[-area]``, and ``transfer-gaps``."""
     by_score: dict[tuple[str, str], list[Transfer]] = {}
     for each in found:
         if each.tau.value is not None and not each.left.published:
             by_score.setdefault((each.left.metric, each.left.value), []).append(each)
-    drawings: list[tuple[str, style.Drawing]] = []
     for (metric, value), known in by_score.items():
         name = f"transfer-{metric}" + ("" if value == "cross-test" else f"-{value}")
-        drawings.append((name, partial(draw_taus, known, rules)))
+        yield name, partial(draw_taus, known, rules)
     if shares := gap_shares(found, rules):
-        drawings.append(("transfer-gaps", partial(draw_gaps, shares, rules)))
-    return style.save(drawings, folder, formats)
+        yield "transfer-gaps", partial(draw_gaps, shares, rules)
 
 
 def draw_taus(found: Sequence[Transfer], rules: TransferRules) -> Figure:
