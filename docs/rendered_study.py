@@ -72,7 +72,7 @@ def _transfers() -> Iterator[Transfer]:
     photographs = [each for each in _orders(Path("results")) if each.pictures == "photographs"]
     for rendered in _orders(STUDY / "measured"):
         for other in photographs:
-            yield from transfers([rendered, other], [], read_rules())
+            yield from transfers([(rendered, other)], read_rules())
 
 
 def _orders(folder: Path) -> list[MethodOrder]:

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -37,6 +40,11 @@ class Estimate:
         """Build one from both ends together, None for neither."""
         low, high = ends or (None, None)
         return cls(value, low, high, sampling)
+
+    @classmethod
+    def of_draws(cls, value: float, draws: NDArray[np.float64]) -> "Estimate":
+        """A value with the middle 95 % of its draws; without an interval where there are none."""
+        return cls.of(value, np.quantile(draws, [0.025, 0.975]).tolist() if len(draws) else None)
 
     @property
     def ends(self) -> tuple[float, float] | None:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from benchmark.errors import BenchError, unknown
 from benchmark.metrics.catalog import Metric, describe
+from benchmark.metrics.estimate import Estimate
 
 DASH = "-"
 K = TypeVar("K")
@@ -50,6 +51,21 @@ def spread(value: float | None, low: float | None, high: float | None, unit: str
     if value is None or low is None or high is None:
         return ""
     return "±" + number(max(value - low, high - value, 0.0), unit)
+
+
+def with_ends(score: Estimate, scale: float = 1.0, digits: int = 2) -> str:
+    """A number with the ends of its interval, each times a scale.
+
+    Example:
+        >>> with_ends(Estimate(0.5, -0.123, 0.9)), with_ends(Estimate(-0.001))
+        ('0.50 (-0.12 to 0.90)', '0.00')
+        >>> with_ends(Estimate(0.5, 0.4, 0.6), 100, 0), with_ends(Estimate(None))
+        ('50 (40 to 60)', '-')
+    """
+    if score.value is None:
+        return DASH
+    value, *ends = (f"{scale * x:z.{digits}f}" for x in (score.value, *(score.ends or ())))
+    return f"{value} ({' to '.join(ends)})" if ends else value
 
 
 def of_seeds(answers: tuple[int, int] | None) -> str:

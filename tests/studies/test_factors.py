@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from support.command import call
 from support.records import make_record
-from typer.testing import CliRunner
 
-from benchmark.cli.app import app
 from benchmark.errors import AbsentError, BenchError
 from benchmark.harness.core_board import read_core_board
 from benchmark.records.files import write_record
@@ -146,11 +145,9 @@ def test_the_command_prints_tables_and_draws(tmp_path):
         folder = tmp_path / "changed" / "-".join(map(str, record.changed.values()))
         place = record.protocol, record.track, record.method, record.seed
         write_record(record_path(folder, *place), record)
-    done = CliRunner().invoke(
-        app, ["factors", str(tmp_path), "--out", str(tmp_path / "out")], catch_exceptions=False
-    )
-    assert done.exit_code == 0 and "6 cells of 6 seeds each" in done.output
-    assert "best - worst" in done.output and "Size matters: bct keeps most" in done.output
+    code, out, err = call("factors", tmp_path, "--out", tmp_path / "out")
+    assert code == 0 and "6 cells of 6 seeds each" in out, err
+    assert "best - worst" in out and "Size matters: bct keeps most" in out
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"factors-head-cmc_at_1.csv", "factors-size-cmc_at_1.svg"} <= names
     (tmp_path / FILE).write_text("track: glyphs")

@@ -197,8 +197,7 @@ class _Design:
 
 
 def _estimate(line: Floats) -> Estimate:
-    low, high = np.quantile(line[1:], [0.025, 0.975])
-    return Estimate(float(line[0]), float(low), float(high))
+    return Estimate.of_draws(float(line[0]), line[1:])
 
 
 def _p(difference: Floats) -> float:

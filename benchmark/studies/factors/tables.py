@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
-from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.report.text_table import TextTable, simple_table
 from benchmark.studies.factors.design import FactorStudy
 from benchmark.studies.factors.model import FactorEffect, Factors
 
@@ -21,8 +21,8 @@ def _table(study: FactorStudy, found: Factors, name: str) -> TextTable:
     effects = [e for e in found.effects if e.factor == name]
     heads = [*factor.levels.values(), "best - worst", "matters"]
     lines = [
-        [TextCell(e.method), *(TextCell(_percent(e.shares[level])) for level in heads[:-2]),
-         TextCell(_percent(e.widest)), TextCell("yes" if e.matters else "no")]
+        [e.method, *(_percent(e.shares[level]) for level in heads[:-2]), _percent(e.widest),
+         "yes" if e.matters else "no"]
         for e in effects
     ]  # fmt: skip
     data = [
@@ -102,9 +102,7 @@ def _paying(effects: Sequence[FactorEffect], levels: Sequence[str]) -> Iterator[
 
 
 def _percent(share: Estimate) -> str:
-    if share.value is None or share.low is None or share.high is None:
-        return numbers.DASH
-    return f"{100 * share.value:z.0f} ({100 * share.low:z.0f} to {100 * share.high:z.0f})"
+    return numbers.with_ends(share, 100, 0)
 
 
 def summary(found: Factors) -> str:

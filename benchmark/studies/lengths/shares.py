@@ -150,8 +150,7 @@ def _interval(drawn: Floats) -> Estimate:
     known = drawn[1:][np.isfinite(drawn[1:])]
     if not np.isfinite(drawn[0]) or not len(known):
         return Estimate(None)
-    low, high = np.quantile(known, [0.025, 0.975])
-    return Estimate(float(drawn[0]), float(low), float(high))
+    return Estimate.of_draws(float(drawn[0]), known)
 
 
 def _orders(

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
-from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.report.text_table import TextTable, simple_table
 from benchmark.studies.lengths.shares import Lengths
-from benchmark.studies.transfer.tables import tau
 
 
 def tables(found: Sequence[Lengths]) -> list[TextTable]:
@@ -20,7 +19,7 @@ def _table(found: Lengths) -> TextTable:
     label = numbers.metric(found.metric).label
     title = f"{label}, {found.protocol} on {found.track}, seed {found.seed}"
     lines = [
-        [TextCell(method), *(TextCell(_words(of.get(n, Estimate(None)))) for n in found.lengths)]
+        [method, *(numbers.with_ends(of.get(n, Estimate(None)), 100, 0) for n in found.lengths)]
         for method, of in found.shares.items()
     ]
     place = {name: getattr(found, name) for name in ("protocol", "track", "seed", "metric")}
@@ -35,14 +34,7 @@ def _table(found: Lengths) -> TextTable:
     )  # fmt: skip
 
 
-def _words(share: Estimate) -> str:
-    if share.value is None or share.low is None or share.high is None:
-        return numbers.DASH
-    return f"{100 * share.value:z.0f} ({100 * share.low:z.0f} to {100 * share.high:z.0f})"
-
-
 def _notes(found: Lengths) -> list[str]:
-    agreement = tau(found.tau)
     first, last = found.lengths[0], found.lengths[-1]
     pairs = ", ".join(f"{better} above {worse}" for better, worse in found.reversed)
     turned = (
@@ -54,5 +46,6 @@ def _notes(found: Lengths) -> list[str]:
     return [
         "Percent of the way from old/old to new/new of the models of the same length, which "
         "new/old goes; intervals of 95 % over classes, the same draws for all.",
-        f"Orders at lengths {first} and {last}, without controls: tau-b {agreement}. " + turned,
+        f"Orders at lengths {first} and {last}, without controls: tau-b "
+        f"{numbers.with_ends(found.tau)}. {turned}",
     ]

@@ -57,16 +57,9 @@ class Transfer:
 
 
 def transfers(
-    measured: Sequence[MethodOrder], published: Sequence[MethodOrder], rules: TransferRules
-) -> list[Transfer]:
-    """Every pair of tracks, and of a track and a paper, with two methods or more in common."""
-    return _compared([*combinations(measured, 2), *product(published, measured)], rules)
-
-
-def _compared(
     pairs: Iterable[tuple[MethodOrder, MethodOrder]], rules: TransferRules
 ) -> list[Transfer]:
-    """Those of the pairs that are orders of the same, and have methods in common."""
+    """Those of the pairs that are orders of the same, and have two methods or more in common."""
     found = [_transfer(a, b, rules) for a, b in pairs if a.subject == b.subject]
     return [each for each in found if each is not None]
 
@@ -79,7 +72,7 @@ def compare_all(
     more = tuple(dict.fromkeys((*rules.metrics, *(order.metric for order in papers))))
     every = measured_orders(records, rules.model_copy(update={"metrics": more}))
     own = [order for order in every if order.metric in rules.metrics]
-    return [*transfers(own, [], rules), *_compared(product(papers, every), rules)]
+    return transfers([*combinations(own, 2), *product(papers, every)], rules)
 
 
 def _means(order: MethodOrder, methods: Sequence[str]) -> Floats:
@@ -110,7 +103,7 @@ def _tau(a: Floats, b: Floats, n: int, rng: np.random.Generator, *, weighted: bo
     value = float(statistics.taus(x[None], y[None], weighted=weighted)[0])
     if not np.isfinite(value):
         return Estimate(None)
-    return statistics.around(value, statistics.tau_draws([a], [b], n, rng, weighted=weighted))
+    return Estimate.of_draws(value, statistics.tau_draws([a], [b], n, rng, weighted=weighted))
 
 
 def verdict_of(

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics.estimate import Estimate
+from benchmark.report import numbers
 from benchmark.report.scenarios import CLASSES
 from benchmark.report.text_table import TextColumn, TextTable, simple_table
 from benchmark.studies.transfer.compare import Transfer, TransferVerdict, verdict_of
 from benchmark.studies.transfer.orders import MethodOrder
 from benchmark.studies.transfer.rules import TransferRules
-from benchmark.studies.transfer.statistics import around, mean_places, tau_draws, taus
-from benchmark.studies.transfer.tables import score_words, tau
+from benchmark.studies.transfer.statistics import mean_places, tau_draws, taus
+from benchmark.studies.transfer.tables import score_words
 
 SIDES = ("small", "frozen")
 
@@ -74,7 +75,7 @@ def _carried(sides: Sequence[Sequence[MethodOrder]], rules: TransferRules) -> Ca
     small, frozen = (mean_places([b.mean(axis=1)[None] for b in side]) for side in (left, right))
     draws = tau_draws(left, right, rules.draws, np.random.default_rng(0))
     value = float(taus(small, frozen)[0])
-    found = around(value, draws) if np.isfinite(value) else Estimate(None)
+    found = Estimate.of_draws(value, draws) if np.isfinite(value) else Estimate(None)
     verdict, reason = verdict_of(found, len(methods), min(o.n_seeds for o in every), rules)
     named = dict(zip(SIDES, sides, strict=True))
     return Carried(
@@ -133,8 +134,8 @@ def carried_table(found: Sequence[Carried], words: Sequence[str] = ()) -> TextTa
     )
     lines = [
         [
-            each.first.protocol, each.score, each.verdict, tau(each.tau), *_moves(each),
-            *("{} of {}".format(*each.compatible[side]) for side in SIDES),
+            each.first.protocol, each.score, each.verdict, numbers.with_ends(each.tau),
+            *_moves(each), *("{} of {}".format(*each.compatible[side]) for side in SIDES),
             *(", ".join(each.tracks[side]) for side in SIDES),
         ]
         for each in found

@@ -15,6 +15,7 @@ from benchmark.report import select
 from benchmark.report.comparable import comparable
 from benchmark.report.notes import track_kind
 from benchmark.report.scenarios import classes_of, networks_of
+from benchmark.report.tables import backfilling
 from benchmark.studies.transfer.rules import TransferRules, ValueKind
 
 Floats = NDArray[np.float64]
@@ -103,8 +104,8 @@ def _measured(
     first = records[0]
     known = value == "cross-test" and set(seeds) <= lower.keys()
     return MethodOrder(
-        first.protocol, first.track, track_kind(first.track) or "photographs", value,
-        metric, scores, np.array([lower[s] for s in seeds]) if known else None, seeds=seeds,
+        first.protocol, first.track, track_kind(first.track), value, metric,
+        scores, np.array([lower[s] for s in seeds]) if known else None, seeds=seeds,
         classes=classes_of(first), networks=networks_of(first.track),
     )  # fmt: skip
 
@@ -112,7 +113,7 @@ def _measured(
 def _score(record: Record, value: ValueKind, metric: str, case: str) -> float | None:
     if value == "cross-test":
         return select.score(record, case, metric)
-    order = record.orders.get("priority") or record.orders.get("random")
+    order = backfilling.order(record)
     return None if order is None else order.area.get(metric)
 
 

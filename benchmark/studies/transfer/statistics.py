@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.estimate import Estimate
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 _AT_ONCE = 1 << 18
@@ -114,14 +112,6 @@ def tau_draws(
         sides.append(np.take_along_axis(every, methods, 1))
     found = taus(*sides, weighted=weighted)
     return found[np.isfinite(found)]
-
-
-def around(value: float, draws: Floats) -> Estimate:
-    """A value with the middle 95 % of its draws; without an interval where there are none."""
-    if not len(draws):
-        return Estimate(value)
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return Estimate(value, float(low), float(high))
 
 
 def ceiling(scores: Floats, n: int, rng: np.random.Generator) -> float | None:

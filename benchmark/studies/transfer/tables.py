@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
-from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.report.text_table import TextTable, simple_table
 from benchmark.studies.transfer.compare import GapShare, Regret, Transfer, gap_shares, least_gap
 from benchmark.studies.transfer.orders import MethodOrder
 from benchmark.studies.transfer.rules import TransferRules
@@ -41,33 +40,19 @@ def tau_table(found: Sequence[Transfer], rules: TransferRules, title: str, slug:
     )  # fmt: skip
 
 
-def _line(t: Transfer) -> list[TextCell]:
+def _line(t: Transfer) -> list[str]:
     score = score_words(t.left)
     words = [t.left.protocol, f"{t.left.place} and {t.right.place}", score, verdict(t)]
     same = "" if t.compatible is None else "{} of {} ({:.1f})".format(*t.compatible)
     ceiling = numbers.DASH if t.ceiling is None else f"{t.ceiling:.2f}"
-    cells = [str(len(t.methods)), tau(t.tau), tau(t.weighted), ceiling, same or numbers.DASH]
-    return [TextCell(text) for text in [*words, *cells]]
+    taus = map(numbers.with_ends, (t.tau, t.weighted))
+    return [*words, str(len(t.methods)), *taus, ceiling, same or numbers.DASH]
 
 
 def score_words(order: MethodOrder) -> str:
     """By what methods are ordered, in words."""
     metric = numbers.metric(order.metric).label
     return metric if order.value == "cross-test" else f"{metric}, {order.value}"
-
-
-def tau(value: Estimate) -> str:
-    """A correlation with its interval.
-
-    Example:
-        >>> tau(Estimate(0.5, -0.123, 0.9)), tau(Estimate(-0.001))
-        ('0.50 (-0.12 to 0.90)', '0.00')
-    """
-    if value.value is None:
-        return numbers.DASH
-    if value.low is None or value.high is None:
-        return f"{value.value:z.2f}"
-    return f"{value.value:z.2f} ({value.low:z.2f} to {value.high:z.2f})"
 
 
 def verdict(t: Transfer) -> str:
@@ -146,11 +131,10 @@ def regret_table(
     )  # fmt: skip
 
 
-def _regret_line(t: Transfer, regret: Regret) -> list[TextCell]:
+def _regret_line(t: Transfer, regret: Regret) -> list[str]:
     score = score_words(t.left)
     words = [t.left.protocol, f"{regret.source} to {regret.target}", score, regret.winner]
-    values = [numbers.number(v) for v in (regret.chosen, regret.random, regret.baseline)]
-    return [TextCell(text) for text in [*words, *values]]
+    return [*words, *map(numbers.number, (regret.chosen, regret.random, regret.baseline))]
 
 
 def _regret_data(t: Transfer, regret: Regret) -> dict[str, object]:
