@@ -16,7 +16,7 @@ from benchmark.records.record import OrderCurves, Record
 from benchmark.report import numbers, select
 from benchmark.report.outcome import raw_is_best
 from benchmark.report.ranks import LEAST_MODELS, RankPlace, Values, places
-from benchmark.report.scores import mean_score
+from benchmark.report.scores import by_method, mean_score
 from benchmark.report.tables import sequence
 from benchmark.report.tables.backfilling import order
 
@@ -155,12 +155,8 @@ class Effect:
 
 def effects(records: Sequence[Record], of: RankCriterion) -> dict[str, Effect]:
     """Method -> its effect, of records of one board; none of methods that could not be applied."""
-    members: dict[str, list[Record]] = {}
-    for record in records:
-        if record.status == "done":
-            members.setdefault(record.method, []).append(record)
     own = select.self_case(records)
-    found = {method: _effect(mine, of, own) for method, mine in members.items()}
+    found = {method: _effect(mine, of, own) for method, mine in by_method(records).items()}
     if raw_is_best(records, of.metric):  # what is no upgrade has no share
         found = {method: replace(effect, share=Estimate(None)) for method, effect in found.items()}
     return found

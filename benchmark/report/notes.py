@@ -26,16 +26,16 @@ def installed(load: Callable[[str], T], name: str) -> T | None:
 
 
 def track_kind(track: str) -> str:
-    """``photographs``, ``drawings``, ``rendered`` or ``own``; empty where it is not known here."""
+    """Kind of a track's data; ``photographs`` where it is not known here."""
     made = installed(load_track, track)
-    return made.kind if made else ""
+    return made.kind if made and made.kind else "photographs"
 
 
 def title(records: Sequence[Record], name: str | None = None) -> str:
     """``Open-Class on Glyphs, seeds 0, 1, 2``; another name for the protocol's title."""
     first = records[0]
     seeds = sorted({record.seed for record in records})
-    words = f"{name or protocol_title(first)} on {track_title(first)}, {seed_words(seeds)}"
+    words = f"{name or protocol_title(first.protocol)} on {track_title(first)}, {seed_words(seeds)}"
     changed = changed_words(first)
     return f"{words}, changed: {changed}" if changed else words
 
@@ -67,17 +67,8 @@ def settings(record: Record) -> dict[str, str]:
     return {f"{family}:{setting.name}": setting.title or setting.name for setting in known}
 
 
-def family_title(record: Record) -> str:
-    """The title of the protocol that a setting belongs to; its id where it is not installed."""
-    return _title(record.protocol.partition(":")[0])
-
-
-def protocol_title(record: Record) -> str:
-    """The protocol's title; its id where the protocol is not installed."""
-    return _title(record.protocol)
-
-
-def _title(name: str) -> str:
+def protocol_title(name: str) -> str:
+    """The title of a protocol or setting; its id where the protocol is not installed."""
     protocol = installed(load_protocol, name)
     return protocol.title if protocol else name
 
@@ -125,7 +116,7 @@ def notes(records: Sequence[Record], shown: Sequence[str]) -> list[str]:
     return [
         *_reading(records, shown), *query_costs(records), *([left_out] if rest else []),
         *_warnings(records),
-        *outcome.warnings(records, shown),
+        *outcome.warnings({"": records}, shown),
     ]  # fmt: skip
 
 

@@ -12,13 +12,8 @@ RAW = "raw-features"
 _QUESTION = ("cmc_at_1", "map")
 
 
-def warnings(records: Sequence[Record], metrics: Sequence[str]) -> Iterator[str]:
-    """Lines on records of one protocol and track, by the metrics that are shown."""
-    yield from of_settings({"": records}, metrics)
-
-
-def of_settings(settings: Mapping[str, Sequence[Record]], metrics: Sequence[str]) -> Iterator[str]:
-    """Lines on some settings, by name, that stand in one table."""
+def warnings(settings: Mapping[str, Sequence[Record]], metrics: Sequence[str]) -> Iterator[str]:
+    """Lines on settings that stand in one table, by name, and on the metrics that are shown."""
     checks = {
         upper_is_lower: "the upper bound lies below the lower one, so no update can gain",
         raw_is_best: (

@@ -82,7 +82,7 @@ def _happens(record: Record) -> str:
     """The event in words; the setting behind it, if the protocol has settings."""
     family, _, setting = record.protocol.partition(":")
     protocol = notes.installed(load_protocol, family)
-    words = (protocol.scenario if protocol else "") or notes.family_title(record)
+    words = (protocol.scenario if protocol else "") or notes.protocol_title(family)
     if not setting:
         return words
     return f"{words}: {notes.settings(record).get(record.protocol, setting)}"

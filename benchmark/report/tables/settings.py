@@ -34,7 +34,7 @@ def setting_groups(records: Iterable[Record]) -> list[list[Record]]:
 
 def title(members: Sequence[Record]) -> str:
     """``Architecture change on Glyphs, seed 0``."""
-    return notes.title(members, notes.family_title(members[0]))
+    return notes.title(members, notes.protocol_title(members[0].protocol.partition(":")[0]))
 
 
 def by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
@@ -148,7 +148,7 @@ def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Ite
         if record.status != "done"
     )
     yield from dict.fromkeys(refused)  # seeds have the same reason
-    yield from outcome.of_settings(settings, keys)
+    yield from outcome.warnings(settings, keys)
     yield from notes.track_lines(members[0])
 
 

@@ -13,7 +13,7 @@ from benchmark.records.record import Record
 from benchmark.report import select
 from benchmark.report.comparable import comparable
 from benchmark.report.costs import added_parameters
-from benchmark.report.notes import track_kind
+from benchmark.report.tables import backfilling
 from benchmark.studies.claims.language import EACH, ClaimPart, ClaimValue, Constant, Operation
 
 BySeed = Mapping[int, float]
@@ -51,10 +51,6 @@ class Values:
             for r in comparable(here):
                 key = (protocol, track, r.method, _changes(r.changed))
                 self._records.setdefault(key, []).append(r)
-
-    def pictures(self, track: str) -> str:
-        """The kind of a track's images; ``photographs`` where that is not known here."""
-        return track_kind(track) or "photographs"
 
     def tracks(self, protocols: Iterable[str]) -> list[str]:
         """Tracks with records of any of some protocols."""
@@ -168,10 +164,8 @@ def _number(value: ClaimValue, record: Record, metric: str, alone: Record | None
 
 
 def _of_order(value: ClaimValue, record: Record, metric: str) -> float | None:
-    name = value.order or ""
-    if name == "own":
-        name = "priority" if "priority" in record.orders else "random"
-    order = record.orders.get(name)
+    own = value.order == "own"
+    order = backfilling.order(record) if own else record.orders.get(value.order or "")
     if order is None:
         return None
     if value.value == "area":

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
+from benchmark.report.notes import track_kind
 from benchmark.report.scenarios import NETWORKS, networks_of
 from benchmark.report.scores import mean_score
 from benchmark.studies.claims.language import UNITS, Claim, ClaimPart, Claims, ClaimValue, values_of
@@ -51,6 +52,11 @@ class Answer:
     claim: Claim
     lines: tuple[Line, ...]
     kinds: Mapping[str, str]  # track -> kind of data
+
+    @property
+    def paper(self) -> str:
+        """Id of the paper that claims it."""
+        return self.name.rpartition("-")[0]
 
     def behind(self, networks: str) -> Answer:
         """The verdicts of tracks with one kind of networks, a key of ``NETWORKS``."""
@@ -134,7 +140,7 @@ def answer(name: str, claim: Claim, values: Values) -> Answer:
     """The answer of records to one claim."""
     lines = tuple(line for i, part in enumerate(claim.parts) for line in _part(i, part, values))
     tracks = {line.place.track for line in lines}
-    return Answer(name, claim, lines, {track: values.pictures(track) for track in tracks})
+    return Answer(name, claim, lines, {track: track_kind(track) for track in tracks})
 
 
 def _margin(part: ClaimPart, line: Line) -> tuple[int, float]:
