@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchmark.report.scenarios import KINDS, NETWORKS, networks_of
@@ -16,7 +16,6 @@ from benchmark.studies.claims.verdicts import Status
 from leaderboard.names import file_name
 from leaderboard.read.methods import CitedPaper, MethodInfo, cited
 
-_FEW = 2  # claims of a list on the first page
 _LOOKS: Mapping[Status, str] = {
     "holds": "yes", "holds elsewhere": "yes", "differs": "few", "open": "few", "fails": "no",
     "fails elsewhere": "no",
@@ -29,23 +28,41 @@ class ToldClaim:
 
     name: str
     says: str
-    href: str  # from the site's root
-    heading: str  # ``Fails on photographs``
-    look: str
+    kind: Status
+
+    @property
+    def href(self) -> str:
+        """Address from the site's root."""
+        return f"{_href(self.name.rpartition('-')[0])}#{self.name}"
+
+    @property
+    def look(self) -> str:
+        """Class of its status."""
+        return _LOOKS[self.kind]
 
     @property
     def status(self) -> str:
         """``fails on photographs``."""
-        return self.heading[:1].lower() + self.heading[1:]
+        heading = claim_tables.STATUSES[self.kind]
+        return heading[:1].lower() + heading[1:]
 
 
 @dataclass(frozen=True)
 class ToldClaims:
     """Claims of one status."""
 
-    heading: str
-    anchor: str  # of its list on the page of evidence
+    kind: Status
     claims: tuple[ToldClaim, ...]
+
+    @property
+    def heading(self) -> str:
+        """``Fails on photographs``."""
+        return claim_tables.STATUSES[self.kind]
+
+    @property
+    def anchor(self) -> str:
+        """Id of the list on the page of evidence."""
+        return self.kind.replace(" ", "-")
 
     @property
     def n(self) -> int:
@@ -61,11 +78,6 @@ class ToldClaims:
         }  # fmt: skip
         one, many = verbs.get(verb, ("is open", "are open"))
         return f"{self.n} {one if self.n == 1 else many} {where}".strip()
-
-    @property
-    def first(self) -> tuple[ToldClaim, ...]:
-        """Claims of the first page."""
-        return self.claims[:_FEW]
 
 
 @dataclass(frozen=True)
@@ -102,11 +114,7 @@ class Told:
 
     lists: tuple[ToldClaims, ...] = ()
     papers: tuple[ToldPaper, ...] = ()
-    methods: Mapping[str, tuple[ToldClaim, ...]] | None = None
-
-    def of(self, method: str) -> tuple[ToldClaim, ...]:
-        """Claims that compare a method."""
-        return (self.methods or {}).get(method, ())
+    methods: Mapping[str, Sequence[ToldClaim]] = field(default_factory=dict)
 
     def page(self, name: str) -> ToldPaper | None:
         """The paper of an id; None where it has no claim."""
@@ -131,15 +139,7 @@ def tell(found: Sequence[Answer], claims: Claims) -> Told:
         ToldPaper(name, title, tuple(each for each in _lists(_of(found, name)) if each.claims))
         for name, title in claims.papers.items()
     ]
-    return Told(
-        tuple(_lists(found)), tuple(each for each in papers if each.lists),
-        {method: tuple(own) for method, own in methods.items()},
-    )  # fmt: skip
-
-
-def anchor(status: str) -> str:
-    """Id of the list of a status."""
-    return status.replace(" ", "-")
+    return Told(_lists(found), tuple(each for each in papers if each.lists), methods)
 
 
 def _href(name: str) -> str:
@@ -147,23 +147,19 @@ def _href(name: str) -> str:
 
 
 def _of(found: Sequence[Answer], name: str) -> list[Answer]:
-    return [answer for answer in found if answer.name.rpartition("-")[0] == name]
+    return [answer for answer in found if answer.paper == name]
 
 
 def _told(answer: Answer) -> ToldClaim:
-    href = f"{_href(answer.name.rpartition('-')[0])}#{answer.name}"
-    heading = claim_tables.STATUSES[answer.status]
-    return ToldClaim(answer.name, answer.claim.says, href, heading, _LOOKS[answer.status])
+    return ToldClaim(answer.name, answer.claim.says, answer.status)
 
 
-def _lists(found: Sequence[Answer]) -> list[ToldClaims]:
+def _lists(found: Sequence[Answer]) -> tuple[ToldClaims, ...]:
     """Claims that hold on photographs or on other data, that differ, are open; then that fail."""
-    return [
-        ToldClaims(
-            heading, anchor(status), tuple(map(_told, claim_tables.of_status(found, status)))
-        )
-        for status, heading in claim_tables.STATUSES.items()
-    ]
+    return tuple(
+        ToldClaims(status, tuple(map(_told, claim_tables.of_status(found, status))))
+        for status in claim_tables.STATUSES
+    )
 
 
 def claims_pages(found: Sequence[Answer], told: Told) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
-from benchmark.report.scores import make_verdict, mean_score
+from benchmark.report.scores import case_score, make_verdict, mean_score
 from benchmark.report.tables import backfilling
 from benchmark.report.text_table import TextCell, TextColumn, TextRow, TextTable, simple_table
 
@@ -89,13 +89,7 @@ def _scores(records: Sequence[Record], keys: Iterable[str]) -> TextTable:
     lines = []
     for key in keys:
         unit = numbers.metric(key).unit
-        scores = [
-            mean_score(
-                [record.scores.get(case, {}).get(key) for record in records],
-                [record.intervals.get(case, {}).get(key) for record in records],
-            )
-            for case in cases
-        ]
+        scores = [case_score(records, case, key) for case in cases]
         for name in bounds:
             bound = mean_score([record.bounds.get(name, {}).get(key) for record in records])
             scores.append(Estimate(bound.value))

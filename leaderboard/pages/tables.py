@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import notes, numbers
 from benchmark.report.costs import cost_text, cost_words, hours_words, money_words
@@ -23,13 +22,12 @@ from benchmark.report.text_table import (
     score_cell,
 )
 from leaderboard.names import file_name, method_href
-from leaderboard.rank.answers import query_words
+from leaderboard.rank.answers import ASSUMED, query_words, update_hours, way
 from leaderboard.rank.boards import RankedBoard
 from leaderboard.read.methods import MethodInfo
 
 OLDER = "older version"
 """Records whose trainings have no version."""
-_ASSUMED = Assumptions()
 
 
 def method_cell(method: str, root: str = "", *words: str) -> TextCell:
@@ -237,17 +235,15 @@ def hurts_cell(effect: Effect) -> TextCell:
 
 def _cost_cells(board: RankedBoard, method: str) -> Iterator[TextCell]:
     """Hours and money of an update under the chooser's defaults, and bytes of an item."""
-    costs, info = board.update_costs(method), board.info[method]
-    if info.family in ("control", "baseline", "unknown"):
+    if way(board.info[method]) is None:
         yield TextCell()
     else:
-        trains = info.family == "compatible training"
-        hours = _ASSUMED.updating(costs, trains=trains, fitted=info.fitted)
-        money = money_words(_ASSUMED.money(hours))
+        hours = update_hours(board, method)
+        money = money_words(ASSUMED.money(hours))
         words = f"{hours_words(hours)}, {money}" if hours else "nothing"
-        waiting = query_words(info, _ASSUMED).partition(",")[0]
+        waiting = query_words(board.info[method]).partition(",")[0]
         yield TextCell(words, small=waiting, sort=f"{hours:.6g}")
-    size = costs.get("bytes_before")
+    size = board.costs.get(method, {}).get("bytes_before")
     yield (
         TextCell() if size is None else TextCell(cost_text("bytes_before", size), sort=f"{size:g}")
     )
@@ -271,12 +267,6 @@ def bounds(board: RankedBoard) -> list[tuple[str, str, str]]:
         for (key, _), score in row.cells.items()
         if key == board.metric and score.value is not None and row.kind != "independent"
     ]
-
-
-def with_methods(table: TextTable) -> TextTable:
-    """A table whose rows begin with a method, which filters hide with it."""
-    rows = (replace(r, attributes={"data-method": r.labels[0].text}) for r in table.rows)
-    return replace(table, rows=tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -334,9 +324,8 @@ def _linked(table: TextTable, boards: Mapping[str, RankedBoard]) -> TextTable:
         setting, method = row.labels
         linked = setting._replace(href=f"{boards[setting.text].slug}.html")
         few = len(boards[setting.text].table.seeds) < LEAST_MODELS
-        # An interval of one pair of models would look sure.
-        cells = tuple(tuple(c._replace(spread="") if few else c for c in b) for b in row.cells)
-        rows.append(replace(row, labels=(linked, method_cell(method.text, "../")), cells=cells))
+        shown = _without_spread(row) if few else row
+        rows.append(replace(shown, labels=(linked, method_cell(method.text, "../"))))
     return replace(table, title=table.title.rpartition(": ")[2], rows=tuple(rows))
 
 
@@ -349,18 +338,19 @@ def curve_tables(board: RankedBoard) -> list[TextTable]:
     shown = []
     for table in (_parts(board), *tables):
         words = table.title.rpartition(": ")[2]
-        titled = replace(table, title=words[:1].upper() + words[1:])
-        shown.append(with_methods(_without_spread(titled) if few else titled))
+        rows = tuple(
+            # It begins with a method, which filters hide with it.
+            replace(row, attributes={"data-method": row.labels[0].text})
+            for row in (map(_without_spread, table.rows) if few else table.rows)
+        )
+        shown.append(replace(table, title=words[:1].upper() + words[1:], rows=rows))
     return shown
 
 
-def _without_spread(table: TextTable) -> TextTable:
+def _without_spread(row: TextRow) -> TextRow:
     """An interval of one pair of models would look sure."""
-    rows = (
-        replace(row, cells=tuple(tuple(c._replace(spread="") for c in part) for part in row.cells))
-        for row in table.rows
-    )
-    return replace(table, rows=tuple(rows))
+    cells = tuple(tuple(c._replace(spread="") for c in part) for part in row.cells)
+    return replace(row, cells=cells)
 
 
 def _parts(board: RankedBoard) -> TextTable:

@@ -37,6 +37,8 @@ HELD = {
     "new embeddings": "time to embed stored pictures anew within every query",
 }
 """Needs of methods beside pictures and vectors, in the chooser's words."""
+ASSUMED = Assumptions()
+"""Defaults of the chooser."""
 _COMMON = ("extended-class", "open-class")
 _COSTS = ("training_cost", "fit_multiply_adds", "convert_multiply_adds")
 
@@ -58,19 +60,24 @@ def held(info: MethodInfo) -> list[str]:
     return [*(need for need in info.needs if need in HELD), *longer, *embeds]
 
 
-def update_words(board: RankedBoard, method: str) -> str:
-    """Hours and money of an update under the chooser's defaults, and of each query after it."""
-    assumed, info = Assumptions(), board.info[method]
+def update_hours(board: RankedBoard, method: str) -> float:
+    """Hours of an update under the chooser's defaults."""
+    info = board.info[method]
     trains = way(info) == "train"
-    hours = assumed.updating(board.update_costs(method), trains=trains, fitted=info.fitted)
-    return " and ".join(filter(None, (bill_words(hours, assumed), query_words(info, assumed))))
+    return ASSUMED.updating(board.update_costs(method), trains=trains, fitted=info.fitted)
 
 
-def query_words(info: MethodInfo, assumed: Assumptions) -> str:
+def update_words(board: RankedBoard, method: str) -> str:
+    """Hours and money of an update, and of each query after it."""
+    bill = bill_words(update_hours(board, method), ASSUMED)
+    return " and ".join(filter(None, (bill, query_words(board.info[method]))))
+
+
+def query_words(info: MethodInfo) -> str:
     """Money of what the new model embeds while queries wait; empty where that is nothing."""
     if not info.new_embeddings:
         return ""
-    money = money_words(assumed.money(assumed.embedding(1e6 * info.new_embeddings)))
+    money = money_words(ASSUMED.money(ASSUMED.embedding(1e6 * info.new_embeddings)))
     return f"{money} a million queries, {info.new_embeddings} items embedded anew for each"
 
 
@@ -130,14 +137,6 @@ def advice(board: RankedBoard, ways: Sequence[Way], who: str) -> dict[str, Any] 
     }  # fmt: skip
 
 
-def caveat(effect: Effect) -> str:
-    """A warning of an interval that has zero in it."""
-    low = effect.share.low
-    if low is None or low > 0:
-        return ""
-    return "By its interval it may be no better than keeping the old model."
-
-
 def _lacks(board: RankedBoard, method: str, ways: Sequence[Way]) -> list[str]:
     """Needs of a method that who can go some ways need not have."""
     given = {"the new classifier", "labels"} if "train" in ways else set()
@@ -169,23 +168,17 @@ def _runner_up(board: RankedBoard, method: str, others: Sequence[str]) -> str:
 
 def score_words(board: RankedBoard, effect: Effect) -> str:
     """The score, and those of the old model and of the new one alone."""
-    metric = board.metric
-    unit = numbers.metric(metric).unit
-    ends = [board.bound(kind, metric) for kind in ("lower", "upper")]
-    lower, upper = (numbers.number(end, unit) for end in ends)
-    now = numbers.number(effect.value.value, unit)
     return (
-        f"{board.standing.criterion.words} {now}; the old model {lower}, the new one alone {upper}"
+        f"{board.standing.criterion.words} {board.words(effect.value.value)}; the old model "
+        f"{board.bound_words('lower')}, the new one alone {board.bound_words('upper')}"
     )
 
 
 def worst_words(board: RankedBoard, effect: Effect) -> str:
     """The worst moment in words."""
-    unit = numbers.metric(board.metric).unit
-    value = numbers.number(effect.worst.value, unit)
     moment = "while it is backfilled" if board.curved else "right after the update"
-    today = numbers.number(board.bound("lower", board.metric), unit)
-    return f"{value} {moment}, where the old model has {today}"
+    value = board.words(effect.worst.value)
+    return f"{value} {moment}, where the old model has {board.bound_words('lower')}"
 
 
 def board_answer(board: RankedBoard) -> dict[str, Any]:
@@ -235,12 +228,11 @@ def none_words(board: RankedBoard, *, direct: bool) -> list[str]:
         no = "Updated one after the other, no" if direct else "No"
         but = ", unless it hurts new/new" if above else ""
         return [f"{no} method that was measured here is better than doing without any{but}."]
-    unit = numbers.metric(board.metric).unit
-    scores = [f"{m} {numbers.number(of.effects[m].value.value, unit)}" for m in fine]
-    today = numbers.number(board.bound("lower", board.metric), unit)
+    scores = ", ".join(f"{m} {board.words(of.effects[m].value.value)}" for m in fine)
     why = unknown_words(board)
     unknown = [f"No share of the upgrade can be told: {why}."] if why else []
-    return [*unknown, f"Better than doing without any: {', '.join(scores)}; the old model {today}."]
+    today = board.bound_words("lower")
+    return [*unknown, f"Better than doing without any: {scores}; the old model {today}."]
 
 
 def _gains(board: RankedBoard, method: str) -> bool:
@@ -254,14 +246,12 @@ def unknown_words(board: RankedBoard) -> str:
         return ""
     if select.text_queries(board.records):
         return "the new model alone was measured on other queries than the old one"
-    metric = numbers.metric(board.metric)
-    ends = [board.bound(kind, board.metric) for kind in ("lower", "upper")]
-    lower, upper = (numbers.number(end, metric.unit) for end in ends)
-    old, new = (end or 0.0 for end in ends)
+    old, new = (board.bound(kind, board.metric) or 0.0 for kind in ("lower", "upper"))
     better = new > old if board.standing.criterion.higher else new < old
     return (
-        f"by {metric.label} the new model alone ({upper}) is {'hardly' if better else 'no'} better "
-        f"than the old one ({lower})"
+        f"by {numbers.metric(board.metric).label} the new model alone "
+        f"({board.bound_words('upper')}) is {'hardly' if better else 'no'} better than the old one "
+        f"({board.bound_words('lower')})"
     )
 
 
@@ -276,11 +266,10 @@ def direct_words(board: RankedBoard) -> list[str]:
     best = max(known, key=lambda m: (known[m].known, m), default=None)
     if best is None or today is None or known[best].known <= today:
         return []
-    unit = numbers.metric(metric).unit
-    value, old = numbers.number(known[best].value, unit), numbers.number(today, unit)
     sure = known[best].is_above(today)
     return [
-        f"Without the models between ({case}) {best} has {value}, the old model {old}"
+        f"Without the models between ({case}) {best} has {board.words(known[best].value)}, the old "
+        f"model {board.words(today)}"
         f"{'' if sure else ', which cannot be told apart'}."
     ]
 
@@ -339,15 +328,13 @@ def chooser_data(boards: Sequence[RankedBoard]) -> list[dict[str, Any]]:
         rest = [m for m in board.standing.in_order if way(board.info[m]) and m not in fit]
         if not fit and not rest:
             continue
-        metric = numbers.metric(board.metric)
-        unit = metric.unit
         classes = board.scenario.classes
         chosen.append({
             "slug": board.slug, "title": board.scenario.title,
             "group": CLASSES[classes] or "other classes",
-            "today": numbers.number(board.bound("lower", board.metric), unit),
-            "alone": numbers.number(board.bound("upper", board.metric), unit),
-            "unknown": unknown_words(board), "metric": metric.label, "curve": board.curved,
+            "today": board.bound_words("lower"), "alone": board.bound_words("upper"),
+            "unknown": unknown_words(board), "metric": numbers.metric(board.metric).label,
+            "curve": board.curved,
             "rows": [_option(board, m, fits=m in fit) for m in (*fit, *rest)],
         })  # fmt: skip
     return chosen
@@ -355,14 +342,15 @@ def chooser_data(boards: Sequence[RankedBoard]) -> list[dict[str, Any]]:
 
 def _option(board: RankedBoard, method: str, *, fits: bool) -> dict[str, Any]:
     effect, info = board.standing.effects[method], board.info[method]
-    costs = board.update_costs(method)
+    costs, low = board.update_costs(method), effect.share.low
+    may_not = "By its interval it may be no better than keeping the old model."
     return {
         "method": method, "way": way(info), "held": held(info), "fits": fits,
         "rewrites": "gallery" in info.changes, "fitted": info.fitted,
         "embeds": info.new_embeddings,
         "hurts": effect.hurts, "models": models_words(effect.models), "sure": effect.enough,
         "share": rounded(effect.share.value), "keeps": keeps(effect),
-        "caveat": caveat(effect), "score": score_words(board, effect),
+        "caveat": "" if low is None or low > 0 else may_not, "score": score_words(board, effect),
         "worst": worst_words(board, effect),
         "costs": {key: costs[key] for key in _COSTS if key in costs},
     }  # fmt: skip

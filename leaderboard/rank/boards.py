@@ -250,6 +250,14 @@ class RankedBoard:
         cells = [cell for row in self.bounds if row.method == name for cell in row.cells.items()]
         return next((score.value for (key, _), score in cells if key == metric), None)
 
+    def words(self, score: float | None) -> str:
+        """A score by the board's own metric, as printed."""
+        return numbers.number(score, numbers.metric(self.metric).unit)
+
+    def bound_words(self, kind: str) -> str:
+        """The ``lower`` or ``upper`` bound by the board's own metric, as printed."""
+        return self.words(self.bound(kind, self.metric))
+
     @cached_property
     def old_is_best(self) -> bool:
         """No method beats keeping the old model, by the metric that gives the rank."""

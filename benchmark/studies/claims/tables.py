@@ -60,7 +60,7 @@ def verdict_tables(answers: Sequence[Answer], claims: Claims) -> list[TextTable]
     """A table for each paper: sentence, and verdict for each kind of networks."""
     tables, shown = [], _shown(answers)
     for paper, title in claims.papers.items():
-        own = [a for a in answers if _paper(a) == paper]
+        own = [a for a in answers if a.paper == paper]
         if own:
             lines = [
                 [TextCell(a.name), TextCell(sentence(a)), *(_networks(a, n) for n in shown)]
@@ -84,7 +84,7 @@ def counts_table(answers: Sequence[Answer], claims: Claims) -> TextTable:
     """Numbers of claims of each paper that hold, are open or fail."""
     rows = []
     for paper, title in claims.papers.items():
-        own = [a.status for a in answers if _paper(a) == paper]
+        own = [a.status for a in answers if a.paper == paper]
         if not own:
             continue
         rows.append([title, *(str(own.count(status)) for status in STATUSES)])
@@ -176,24 +176,20 @@ def overview(answers: Sequence[Answer], claims: Claims, page: str = "claims.md")
     for status in _HOLD:
         own = of_status(answers, status)
         yield f"**{STATUSES[status]}** ({len(own)})\n"
-        yield from (f"- {link(f'`{a.name}`', _paper(a))} {escape(a.claim.says)}" for a in own)
+        yield from (f"- {link(f'`{a.name}`', a.paper)} {escape(a.claim.says)}" for a in own)
         yield "" if own else "Nothing yet.\n"
-    counts = Counter(_paper(a) for a in of_status(answers, "open"))
+    counts = Counter(a.paper for a in of_status(answers, "open"))
     yield f"**{STATUSES['open']}** ({counts.total()})\n"
     papers = ", ".join(f"{link(paper, paper)} {n}" for paper, n in counts.items())
     yield f"By paper: {papers}.\n" if papers else "Nothing.\n"
     for status in _FAIL:
-        names = [link(f"`{a.name}`", _paper(a)) for a in of_status(answers, status)]
+        names = [link(f"`{a.name}`", a.paper) for a in of_status(answers, status)]
         yield f"{STATUSES[status]}: {', '.join(names) or 'none'}.  "
 
 
 def of_status(answers: Sequence[Answer], status: Status) -> list[Answer]:
     """Answers of one status."""
     return [answer for answer in answers if answer.status == status]
-
-
-def _paper(answer: Answer) -> str:
-    return answer.name.rpartition("-")[0]
 
 
 def list_words(answer: Answer) -> str:
