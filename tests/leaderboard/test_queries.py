@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 import yaml
 from PIL import Image
+from support.command import call
 from support.toy_runs import ONE_EPOCH, run_toy
-from typer.testing import CliRunner
 
-from benchmark.cli.app import app
 from benchmark.data.base import Dataset, read_options
 from benchmark.harness import board_runs
 from benchmark.records.details_files import find_details
@@ -36,8 +35,8 @@ def pixels(encoded: str) -> np.ndarray:
     return np.asarray(image.convert("L"), np.float64)
 
 
-def test_pages_show_the_pictures_of_the_right_items(records, tmp_path, bench) -> None:
-    code, out, _ = bench("results", "pictures", "--out", str(records))
+def test_pages_show_the_pictures_of_the_right_items(records, tmp_path) -> None:
+    code, out, _ = call("results", "pictures", "--out", records)
     assert code == 0
     assert "pictures, " in out
     build_folder(records, tmp_path / "site")
@@ -68,7 +67,7 @@ def _nearest(tile: np.ndarray, images: np.ndarray) -> int:
     return ((images.mean(axis=1) - tile) ** 2).sum(axis=(1, 2)).argmin()
 
 
-def test_without_pictures_no_section_and_with_drawn_ones_some(records, tmp_path, bench) -> None:
+def test_without_pictures_no_section_and_with_drawn_ones_some(records, tmp_path) -> None:
     for path in records.rglob("pictures/*"):
         path.write_bytes(b"damaged")
         assert [each.file for each in build_folder(records, tmp_path / "plain")[1]] == [
@@ -78,12 +77,11 @@ def test_without_pictures_no_section_and_with_drawn_ones_some(records, tmp_path,
     build_folder(records, tmp_path / "plain")
     page = next((tmp_path / "plain").rglob("records/*/procrustes.html"))
     assert "Queries looked at" not in page.read_text()
-    code, _, err = bench(
-        "leaderboard", str(records), "--out", str(tmp_path / "drawn"), "--data-root", "toys=."
-    )
+    words = ("leaderboard", records, "--out", tmp_path / "drawn", "--data-root")
+    code, _, err = call(*words, "toys=.")
     assert (code, len(err.splitlines())) == (2, 1)
     assert "toys" in err
-    bench("leaderboard", str(records), "--out", str(tmp_path / "drawn"), "--data-root", "toy=.")
+    assert call(*words, "toy=.")[0] == 0
     page = next((tmp_path / "drawn").rglob("records/*/procrustes.html"))
     assert len(TILE.findall(page.read_text())) == 12 * 11
 
@@ -103,11 +101,9 @@ def test_pictures_come_with_the_records_of_a_board(records, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)  # not beside the committed records, which it would read too
 
     def ran() -> str:
-        done = CliRunner().invoke(
-            app, ["results", "run", "--board", str(path), "--out", str(folder)]
-        )
-        assert done.exit_code == 0, done.output
-        return done.output
+        code, out, err = call("results", "run", "--board", path, "--out", folder)
+        assert code == 0, err
+        return out + err
 
     assert "pictures, " in ran()
     (drawn,) = (folder / "pictures").iterdir()

@@ -6,6 +6,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.command import call
 from support.records import make_record
 from support.sites import unstored, write
 
@@ -101,12 +102,12 @@ def test_a_page_is_small_whatever_the_number_of_seeds(tmp_path):
     assert f'id="seed-{len(records) - 1}"' in page
 
 
-def test_what_is_wrong_with_one_seed_is_said_of_that_one(tmp_path, bench):
+def test_what_is_wrong_with_one_seed_is_said_of_that_one(tmp_path):
     records = [make_record(seed=s, details="0" * 64 if s == 1 else None) for s in range(3)]
     records.append(make_record(seed=3, training=4))
     root = write(records, tmp_path / "records")
     details_path(records[1].path(root)).write_bytes(b"of another record")
-    code, _, err = bench("leaderboard", str(root), "--out", str(tmp_path / "site"))
+    code, _, err = call("leaderboard", root, "--out", tmp_path / "site")
     assert code == 0
     assert sum("of another record" in line for line in err.splitlines()) == 1
     folder = tmp_path / "site" / "records" / "open-class-glyphs"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.command import call
 from support.sites import write
 from support.stored import sealed
 
@@ -399,7 +400,7 @@ def test_folders_of_others_are_left_alone(make, tmp_path):
     assert not (out / "methods" / "l2.html").exists()
 
 
-def test_damaged_older_and_foreign_files_are_passed_over_with_a_line(make, tmp_path, bench):
+def test_damaged_older_and_foreign_files_are_passed_over_with_a_line(make, tmp_path):
     root = write([make(), make("l2")], tmp_path / "records")
     folder = root / "measured" / "x"
     folder.mkdir()
@@ -420,7 +421,7 @@ def test_damaged_older_and_foreign_files_are_passed_over_with_a_line(make, tmp_p
     for number, text in bad.items():
         (folder / f"seed-{number}.json").write_text(text)
     (folder / "seed-9.json").write_bytes(b"\xff\xfe")
-    code, out, err = bench("leaderboard", str(root), "--out", str(tmp_path / "site"))
+    code, out, err = call("leaderboard", root, "--out", tmp_path / "site")
     assert code == 0, err
     lines = [line for line in err.splitlines() if "skipped" in line]
     assert len(lines) == 11
@@ -432,7 +433,7 @@ def test_damaged_older_and_foreign_files_are_passed_over_with_a_line(make, tmp_p
     assert out.strip().endswith("index.html")
 
 
-def test_damaged_details_are_listed_and_not_passed_on(make, tmp_path, bench):
+def test_damaged_details_are_listed_and_not_passed_on(make, tmp_path):
     bad = {"gone": None, "torn": b"\x1f\x8b no", "other": b"of another record"}
     records = [make(method, details="0" * 64) for method in bad]
     root = write([*records, make("bct")], tmp_path / "records")
@@ -444,7 +445,7 @@ def test_damaged_details_are_listed_and_not_passed_on(make, tmp_path, bench):
                 write_record(
                     record.path(root), record.model_copy(update={"details": file_digest(path)})
                 )
-    code, _, err = bench("leaderboard", str(root), "--out", str(tmp_path / "site"))
+    code, _, err = call("leaderboard", root, "--out", tmp_path / "site")
     assert code == 0
     lines = sorted(line for line in err.splitlines() if "skipped" in line)
     assert len(lines) == 3

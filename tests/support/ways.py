@@ -35,10 +35,10 @@ def interval(values):
     return round(100 * mean), round(100 * stats.t.ppf(0.975, len(values) - 1) * error)
 
 
-def half_filled(method):
+def half_filled(method, track="grocery"):
     """CMC@1 with half of the gallery backfilled, in the method's own order."""
     values = []
-    for r in records("backfill", "grocery", method):
+    for r in records("backfill", track, method):
         curves = r.orders.get("priority") or r.orders["random"]
         curve = curves.curves["cmc_at_1"]
         values.append(curve[len(curve) // 2])
