@@ -32,19 +32,17 @@ def frame(records: Iterable[Record]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = [row for record in records for row in _rows(record)]
+    rows = [
+        (*row, changed_words(record), bool(record.diverged))
+        for record in records
+        for row in _rows(record)
+    ]
     floats = dict.fromkeys(("value", "low", "high", "gain"), "float64")
     types = {**floats, "seed": "int64", "compatible": "boolean", "diverged": "bool"}
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types)
 
 
 def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
-    changed = changed_words(record)
-    for row in _scores(record):
-        yield (*row, changed, bool(record.diverged))
-
-
-def _scores(record: Record) -> Iterator[tuple[Any, ...]]:
     head = (record.protocol, record.track, record.method, record.seed, record.status)
     cross = cross_case([record])
     if not record.scores:

@@ -1,8 +1,6 @@
 """Claims of papers, as expressions over records, and verdicts of the records."""
 
-from benchmark.studies.claims.language import Claim, Claims, read_claims
-from benchmark.studies.claims.verdicts import Answer, ClaimVerdict, Line, answer, answers
+from benchmark.studies.claims.language import Claims, read_claims
+from benchmark.studies.claims.verdicts import Answer, Line, answers
 
-__all__ = [
-    "Answer", "Claim", "ClaimVerdict", "Claims", "Line", "answer", "answers", "read_claims",
-]  # fmt: skip
+__all__ = ["Answer", "Claims", "Line", "answers", "read_claims"]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from benchmark.report import numbers
+from benchmark.report.notes import track_kind
 from benchmark.report.renderers.markdown import escape
 from benchmark.report.scenarios import NETWORKS
 from benchmark.report.text_table import TextCell, TextTable, simple_table
@@ -258,7 +259,7 @@ def _row(answer: Answer, line: Line) -> list[TextCell]:
 def _values(answer: Answer, line: Line) -> list[object]:
     place = line.place
     return [
-        answer.name, line.part, place.protocol, place.track, answer.kinds[place.track],
+        answer.name, line.part, place.protocol, place.track, track_kind(place.track),
         place.metric, place.method, comparison(answer, line), len(line.differences),
         line.estimate.value, line.estimate.low, line.estimate.high, line.verdict, line.reason,
     ]  # fmt: skip

@@ -8,8 +8,9 @@ never tell, whatever their values.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -51,7 +52,6 @@ class Answer:
     name: str
     claim: Claim
     lines: tuple[Line, ...]
-    kinds: Mapping[str, str]  # track -> kind of data
 
     @property
     def paper(self) -> str:
@@ -103,11 +103,9 @@ class Answer:
     def _told(self, kind: str) -> set[ClaimVerdict]:
         return {self.on_track(track) for track in self.tracks(kind)} - {"cannot tell"}
 
-    def tracks(self, kind: str | None = None) -> list[str]:
-        """Tracks with lines, photographs first."""
-        found = {line.place.track for line in self.lines}
-        chosen = [t for t in found if kind in (None, self.kinds[t])]
-        return sorted(chosen, key=lambda t: (KINDS.index(self.kinds[t]), t))
+    def tracks(self, kind: str) -> list[str]:
+        """Tracks of a kind of data with lines."""
+        return sorted(t for t in {line.place.track for line in self.lines} if track_kind(t) == kind)
 
     @property
     def status(self) -> Status:
@@ -132,15 +130,11 @@ class Answer:
 
 def answers(claims: Claims, records: Iterable[Record]) -> list[Answer]:
     """The answers of records to every claim."""
-    values = Values(records)
-    return [answer(name, claim, values) for name, claim in claims.claims.items()]
-
-
-def answer(name: str, claim: Claim, values: Values) -> Answer:
-    """The answer of records to one claim."""
-    lines = tuple(line for i, part in enumerate(claim.parts) for line in _part(i, part, values))
-    tracks = {line.place.track for line in lines}
-    return Answer(name, claim, lines, {track: track_kind(track) for track in tracks})
+    values, found = Values(records), []
+    for name, claim in claims.claims.items():
+        lines = [line for i, part in enumerate(claim.parts) for line in _part(i, part, values)]
+        found.append(Answer(name, claim, tuple(lines)))
+    return found
 
 
 def _margin(part: ClaimPart, line: Line) -> tuple[int, float]:
@@ -165,7 +159,7 @@ def _part(number: int, part: ClaimPart, values: Values) -> list[Line]:
         for protocol in protocols or part.protocols[:1]:
             for method in part.methods or ("",):
                 places = [ClaimPlace(protocol, track, metric, method) for metric in part.metrics]
-                found = [_compared(number, part, place, values) for place in places]
+                found = [[*_compared(number, part, place, values)] for place in places]
                 # A metric that a track does not score is left out, unless it scores none.
                 scored = [each for each in found if any(line.differences for line in each)]
                 lines += [line for each in (scored or found[:1]) for line in each]
@@ -173,39 +167,25 @@ def _part(number: int, part: ClaimPart, values: Values) -> list[Line]:
     return [line for line in lines if line.place.track in told or part.tracks]
 
 
-def _compared(number: int, part: ClaimPart, place: ClaimPlace, values: Values) -> list[Line]:
+def _compared(number: int, part: ClaimPart, place: ClaimPlace, values: Values) -> Iterator[Line]:
     """A line for each pair of neighbours."""
-    return [
-        _line(number, step, part, pair, place, values)
-        for step, pair in enumerate(pairwise(part.expressions))
-    ]
-
-
-def _line(
-    number: int,
-    step: int,
-    part: ClaimPart,
-    pair: tuple[Any, Any],
-    place: ClaimPlace,
-    values: Values,
-) -> Line:
-    kinds = {value.value for side in pair for value in values_of(side)}
-    unit = next((UNITS[kind] for kind in kinds if kind in UNITS), "share")
-    try:
-        differences = values.difference(*pair, place)
-    except MissingValueError as missing:
-        none = Estimate(None)
-        return Line(number, place, step, "cannot tell", {}, none, str(missing), unit)
-    n = len(differences)
-    found = mean_score([*differences.values()])
-    without = _without_room(part, pair[0], place, values)
-    few = "one seed" if n == 1 else f"{n} seeds" if n < LEAST_SEEDS else ""
-    if without or few:
-        open_: ClaimVerdict = "cannot tell"
-        mean, why = Estimate(found.value), without or few
-        return Line(number, place, step, open_, differences, mean, why, unit, not without)
-    rule = _rule(part, *(found.ends or (-math.inf, math.inf)))
-    return Line(number, place, step, rule, differences, found, unit=unit)
+    for step, pair in enumerate(pairwise(part.expressions)):
+        kinds = {value.value for side in pair for value in values_of(side)}
+        unit = next((UNITS[kind] for kind in kinds if kind in UNITS), "share")
+        line = partial(Line, number, place, step, unit=unit)
+        try:
+            differences = values.difference(*pair, place)
+        except MissingValueError as missing:
+            yield line("cannot tell", {}, Estimate(None), str(missing))
+            continue
+        n, found = len(differences), mean_score([*differences.values()])
+        without = _without_room(part, pair[0], place, values)
+        few = "one seed" if n == 1 else f"{n} seeds" if n < LEAST_SEEDS else ""
+        if without or few:
+            mean, why = Estimate(found.value), without or few
+            yield line("cannot tell", differences, mean, why, decides=not without)
+        else:
+            yield line(_rule(part, *(found.ends or (-math.inf, math.inf))), differences, found)
 
 
 def _without_room(part: ClaimPart, left: Any, place: ClaimPlace, values: Values) -> str:
