@@ -86,11 +86,13 @@ def test_lengths_beside_the_board(tmp_path) -> None:
 
 def test_tracks_side_by_side(tmp_path) -> None:
     """Shares within a seed by hand; an interval from three models on; what is missing is said."""
+    dataset = {"name": "glyphs", "n_classes": 1898, "facts": {"train_classes": 1300}}
+    of = {"protocol": "extended-class", "track": "glyphs", "dataset": dataset}
     for method, share in (("independent", 0.0), ("bct", 0.5)):
         for seed in range(3 if method == "independent" else 1):
-            put(tmp_path, method, share, seed=seed, protocol="extended-class", track="glyphs")
+            put(tmp_path, method, share, seed=seed, **of)
     for seed, share in enumerate((0.49, 0.5, 0.51)):
-        put(tmp_path, "l2", share, seed=seed, protocol="extended-class", track="glyphs")
+        put(tmp_path, "l2", share, seed=seed, **of)
     text = "".join(core_tracks.lines(str(tmp_path), "extended-class"))
     rows = {line.partition(" | ")[0]: line for line in text.splitlines()}
     assert "`glyphs` (rendered pictures, classes never seen in training)" in rows["| method"]

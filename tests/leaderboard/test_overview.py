@@ -1,12 +1,11 @@
 """The overview where an update helps nobody; sites of several folders."""
 
-import html
 import json
 import re
 
 from support.command import call
 from support.records import make_record
-from support.sites import write
+from support.sites import words, write
 
 from leaderboard.site import build_folder
 
@@ -15,7 +14,7 @@ def overview(records, tmp_path):
     """Text of the page, and the data that its chooser reads."""
     page = build_folder(write(records, tmp_path / "records"), tmp_path / "site")[0].read_text()
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
-    return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", page).split())), data["chooser"]
+    return words(page), data["chooser"]
 
 
 def test_where_nobody_beats_the_old_model_nothing_is_recommended(tmp_path):
@@ -79,10 +78,8 @@ def tracks_side_by_side(page):
         return ()
     rows = re.findall(r"<tr>(.*?)</tr>", found[0], re.S)
     heads, *lines = [
-        [" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in re.findall(
-            r"<t[hd].*?</t[hd]>", row, re.S)]
-        for row in rows
-    ]  # fmt: skip
+        [words(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.S)] for row in rows
+    ]
     return heads, lines
 
 
@@ -193,8 +190,7 @@ def test_a_chain_says_what_goes_without_the_models_between(tmp_path):
                        models={name: {"dim": 64} for name in names})  # fmt: skip
     build_folder(write([made], tmp_path / "records"), tmp_path / "site")
     page = (tmp_path / "site" / "boards" / "sequential-glyphs.html").read_text()
-    shown = re.sub(r"<script.*?</script>", "", page, flags=re.S)
-    text = html.unescape(" ".join(re.sub(r"<[^>]+>", " ", shown).split()))
+    text = words(re.sub(r"<script.*?</script>", "", page, flags=re.S))
     assert "Updated one after the other, no method that was measured here is better" in text
     assert (
         "Without the models between (v3/v1 direct) fct has 61.0, the old model 50.0, which cannot "

@@ -1,14 +1,11 @@
 """The page of a method's records on a board: what all seeds share, and what each has of its own."""
 
-import html
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.command import call
 from support.records import make_record
-from support.sites import unstored, write
+from support.sites import unstored, words, write
 
 from benchmark.records.details_files import details_path
 from benchmark.records.record import SCHEMA
@@ -21,10 +18,6 @@ from leaderboard.site import build_folder
 
 def values(records):
     return record_page(read_seeds(unstored(records), []))
-
-
-def plain(text):
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 def test_what_all_seeds_share_stands_once_and_the_rest_by_seed():
@@ -94,7 +87,7 @@ def test_a_page_is_small_whatever_the_number_of_seeds(tmp_path):
     page = (folder / "bct.html").read_text()
     assert len(page) < 512 * 1024
     assert len(list(folder.glob("bct-seed-*.json"))) == len(records)
-    text = plain(page)
+    text = words(page)
     assert f"Main scores are those of the first {MOST_SEEDS} of {len(records)} seeds." in text
     assert f"All else is that of seeds 0 to {full - 1}." in text
     assert page.count(f">seed {full}<") == 1 < page.count(">seed 0<")
@@ -111,7 +104,7 @@ def test_what_is_wrong_with_one_seed_is_said_of_that_one(tmp_path):
     assert code == 0
     assert sum("of another record" in line for line in err.splitlines()) == 1
     folder = tmp_path / "site" / "records" / "open-class-glyphs"
-    text = plain((folder / "bct.html").read_text())
+    text = words((folder / "bct.html").read_text())
     assert "Seed 1: Its results by query are left out: of another record" in text
     assert "Seeds 0 to 2: Older version" in text
     assert not list(folder.glob("*.details.xz"))

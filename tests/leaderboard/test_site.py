@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.command import call
-from support.sites import write
+from support.sites import words, write
 from support.stored import sealed
 
 from benchmark.config.files import file_digest
@@ -113,8 +113,7 @@ def test_pages_are_small(site):
 
 def test_settings_stand_side_by_side_in_the_protocols_order(site):
     page = (site / "boards" / "loss-change-glyphs.html").read_text()
-    tables = page.partition("</table>")[2]  # after the heatmap
-    text = " ".join(re.sub(r"<[^>]+>", " ", tables).split())
+    text = words(page.partition("</table>")[2])  # after the heatmap
     groups = [text.index(t) for t in ("softmax to softmax", "cosface to cosface with ReLU")]
     assert groups == sorted(groups)
     first, second = text[groups[0] : groups[1]], text[groups[1] :]
@@ -161,7 +160,7 @@ def test_a_record_is_downloaded_as_it_is(site, tmp_path):
 def test_the_first_page_answers_which_method(site):
     """Extended-class, the commonest upgrade: (0.66 - 0.6) / 0.3, 0.06 / 0.4 and 0.06 / 0.35."""
     text = (site / "index.html").read_text()
-    answer = " ".join(re.sub(r"<[^>]+>", " ", text.partition('class="questions"')[0]).split())
+    answer = words(text.partition('class="questions"')[0])
     assert "The commonest upgrade: the new model learns more classes" in answer
     assert "bct keeps 17 % ± 6 of the upgrade" in answer
     assert "l2 keeps 12 % ± 4" in answer  # the runner-up
@@ -202,8 +201,7 @@ def test_changes_name_the_last_release(site, make, tmp_path):
     freeze(root, "0.1.0", tmp_path / "releases")
     write([make("l2", 0.7, seed=s) for s in range(3)], root)
     build_folder(root, tmp_path / "site", tmp_path / "releases")
-    text = (tmp_path / "site" / "changes.html").read_text()
-    moved = " ".join(re.sub(r"<[^>]+>", " ", text).split())
+    moved = words((tmp_path / "site" / "changes.html").read_text())
     assert "Since release 0.1.0" in moved and "bct : rank 1 to 2" in moved and "l2 : new" in moved
     assert (tmp_path / "site" / "releases" / "0.1.0.json").read_bytes() == (
         tmp_path / "releases" / "0.1.0.json"
@@ -233,8 +231,7 @@ def test_papers_say_beside_what_was_measured(make, tmp_path):
     """BT2 Table 1: 38.7 > 26.1 > 23.5; here the last two change places."""
     scores = {"bt2": 0.7, "bct": 0.65, "contrast": 0.6}
     build([make(m, v, 0.9, protocol="extended-class") for m, v in scores.items()], tmp_path)
-    page = html.unescape((tmp_path / "published.html").read_text()).replace("\xa0", " ")
-    text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    text = words((tmp_path / "published.html").read_text())
     assert "the paper says we measured same order?" in text
     assert "CMC@1 bt2 38.7 > contrast 26.1 > bct 23.5 rendered pictures, 1 model bt2 70.0" in text
     line = text.partition("bct 23.5 ")[2]

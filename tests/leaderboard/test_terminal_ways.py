@@ -5,11 +5,10 @@ import re
 import numpy as np
 import pytest
 from support.command import call
-from support.ways import MAIN, RESULTS, UNSEEN, half_filled, interval, records
+from support.ways import RESULTS, UNSEEN, half_filled, interval, records
 
 from benchmark.pairs.records import read_record
 from benchmark.studies.claims import read_claims
-from leaderboard.read.methods import method_info
 
 pytestmark = pytest.mark.slow  # all records are read
 
@@ -55,28 +54,6 @@ def test_a_terminal_says_that_nothing_fits_the_index(ask, methods):
         assert value == points(*UNSEEN, method, "new/old")
         assert value < row(lines, "lower bound")[0] == points(*UNSEEN, method, "old/old")
     assert any("no method beats keeping the old model" in line for line in lines)
-
-
-def test_a_terminal_answers_for_faces(ask):
-    lines = ask("table results -p ijbc-1v1 -t glyphs --metrics tar_at_far_1e-4")
-    old = row(lines, "lower bound")[0]
-    for r in records("ijbc-1v1", "glyphs"):
-        if "new/old" in r.scores and method_info(r.method).ranked:
-            values = row(lines, r.method)
-            case = points("ijbc-1v1", "glyphs", r.method, "new/old", MAIN["ijbc-1v1"])
-            assert values[0] == case and values[0] < old
-    assert any("no method beats keeping the old model" in line for line in lines)
-
-
-def test_a_terminal_answers_for_five_updates(ask):
-    of = ("sequential-six", "glyphs")
-    lines = ask(f"table results -p {of[0]} -t {of[1]} -m fct:simclr,fct --metrics cmc_at_1")
-    old = row(lines, "lower bound")[0]
-    for method in ("fct:simclr", "fct"):
-        chained, direct = row(lines, method)[:2]
-        assert chained == points(*of, method, "v6/v1") and chained < old
-        assert direct == points(*of, method, "v6/v1 direct")
-    assert row(lines, "fct:simclr")[1] > old
 
 
 def test_a_terminal_answers_when_half_is_backfilled(ask):

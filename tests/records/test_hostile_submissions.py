@@ -53,7 +53,7 @@ def check(sample: Sample, folder: Path) -> None:
         assert not missed, f"{sample}: {missed[:3]}: {lines[:3]}"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in hostile.KINDS if kind != "settings"])
+@pytest.mark.parametrize("kind", [kind for kind in hostile.MAKERS if kind != "settings"])
 def test_each_is_refused_file_by_file(kind, tmp_path):
     tried = 0
     for sample in corpus(kind):

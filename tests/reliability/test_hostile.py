@@ -149,7 +149,7 @@ def in_earnest(case: Case, outcome: Outcome) -> Case | None:
     return Case(tuple(word for word in case.args if word != "--dry-run"))
 
 
-@pytest.mark.parametrize("kind", hostile.KINDS)
+@pytest.mark.parametrize("kind", hostile.MAKERS)
 def test_hostile_files(kind, forks: Forks, scratch: Scratch, campaign):
     one = campaign(f"hostile-{kind}", f"hostile files of kind {kind} through every verb")
     codes: set[int | None] = set()
@@ -199,7 +199,7 @@ def test_the_corpus_is_large_and_stays_the_same():
     def names(kind: str) -> list[str]:
         return [sample.name for sample in corpus(kind)]
 
-    counts = {kind: names(kind) for kind in hostile.KINDS}
+    counts = {kind: names(kind) for kind in hostile.MAKERS}
     assert sum(map(len, counts.values())) >= 2278, "so many were tried before they were generated"
     assert names("record") == counts["record"]
     assert {ZIP, TAR} <= {path for s in corpus("archive") for path in s.files}

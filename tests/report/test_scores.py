@@ -62,13 +62,6 @@ def test_best_is_among_methods_only_and_ties_share_it(records):
     }  # fmt: skip
 
 
-def test_what_prints_equal_ties(make):
-    table = make_table([make("a", 0.60001), make("b", 0.60002), make("c", 0.6006)])
-    assert table.best(CMC, "new/old") == {"c"}
-    table = make_table([make("a", 0.60001), make("b", 0.60002), make("c", 0.5)])
-    assert table.best(CMC, "new/old") == {"a", "b"}
-
-
 def test_nobody_is_the_best_where_all_are_alike_or_have_nothing(make):
     for records in (
         [make("a", 0.60001), make("b", 0.60002), make("lwf", reason="no old head")],

@@ -12,27 +12,13 @@ def put(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def _truncated(path: Path, _: Path) -> None:
-    put(path, path.read_bytes()[: path.stat().st_size // 2])
+def _as(change: Callable[[bytes], bytes]) -> Callable[[Path, Path], None]:
+    return lambda path, other: put(path, change(path.read_bytes()))
 
 
-def _zeroed(path: Path, _: Path) -> None:
-    put(path, bytes(path.stat().st_size))
-
-
-def _flipped(path: Path, _: Path) -> None:
-    # Two thirds in: past headers, among the values.
-    content = bytearray(path.read_bytes())
-    content[2 * len(content) // 3] ^= 4
-    put(path, bytes(content))
-
-
-def _emptied(path: Path, _: Path) -> None:
-    put(path, b"")
-
-
-def _deleted(path: Path, _: Path) -> None:
-    path.unlink()
+def _flipped(content: bytes) -> bytes:
+    place = 2 * len(content) // 3  # past headers, among the values
+    return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
 
 
 def _swapped(path: Path, other: Path) -> None:
@@ -41,12 +27,13 @@ def _swapped(path: Path, other: Path) -> None:
     put(other, own)
 
 
-def _appended(path: Path, _: Path) -> None:
-    put(path, path.read_bytes() + b"\0 and more")
-
-
 DAMAGES: Mapping[str, Callable[[Path, Path], None]] = {
-    "truncated": _truncated, "zeroed": _zeroed, "flipped": _flipped, "emptied": _emptied,
-    "deleted": _deleted, "swapped": _swapped, "appended": _appended,
-}  # fmt: skip
+    "truncated": _as(lambda content: content[: len(content) // 2]),
+    "zeroed": _as(lambda content: bytes(len(content))),
+    "flipped": _as(_flipped),
+    "emptied": _as(lambda content: b""),
+    "deleted": lambda path, other: path.unlink(),
+    "swapped": _swapped,
+    "appended": _as(lambda content: content + b"\0 and more"),
+}
 """Name -> what it does to a file; ``swapped`` needs another one."""

@@ -1,5 +1,7 @@
-"""Records of boards of every kind, and writing them."""
+"""Records of boards of every kind, and writing them; words of pages."""
 
+import html
+import re
 from pathlib import Path
 
 from benchmark.records.files import StoredRecord, write_record
@@ -18,6 +20,11 @@ def boards_of(records):
     """The boards of records that no file holds."""
     records = list(records)
     return make_boards(unstored(records), {r.method: method_info(r.method) for r in records})
+
+
+def words(page):
+    """Text of a page or of a part, without markup, on one line."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
 def backfilled(scale=1.0):

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -127,22 +128,15 @@ def empty(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-KINDS = (
-    "record", "base", "details", "base-details", "protocol", "track", "settings", "published",
-    "module", "conversion", "vectors", "database", "image", "archive", "store",
-)  # fmt: skip
-
-
-def _maker(kind: str) -> Callable[[], Iterator[Sample]]:
-    from support.hostile import archives, arrays, configs, images, modules, records, stores
-    from support.hostile.databases import databases
-
-    makers = (
-        records.records, records.bases, records.details, records.base_details, configs.protocols,
-        configs.tracks, configs.settings, configs.published, modules.modules, modules.conversions,
-        arrays.vectors, databases, images.images, archives.archives, stores.stores,
-    )  # fmt: skip
-    return dict(zip(KINDS, makers, strict=True))[kind]
+MAKERS = {
+    "record": "records.records", "base": "records.bases", "details": "records.details",
+    "base-details": "records.base_details", "protocol": "configs.protocols",
+    "track": "configs.tracks", "settings": "configs.settings", "published": "configs.published",
+    "module": "modules.modules", "conversion": "modules.conversions", "vectors": "arrays.vectors",
+    "database": "databases.databases", "image": "images.images", "archive": "archives.archives",
+    "store": "stores.stores",
+}  # fmt: skip
+"""Kind -> the function of a module here that makes its samples."""
 
 
 def corpus(kind: str) -> Iterator[Sample]:
@@ -151,8 +145,9 @@ def corpus(kind: str) -> Iterator[Sample]:
     Raises:
         ValueError: If two have one name.
     """
+    module, _, name = MAKERS[kind].partition(".")
     seen = set()
-    for sample in _maker(kind)():
+    for sample in getattr(import_module(f"{__name__}.{module}"), name)():
         if sample.name in seen or sample.kind != kind:
             raise ValueError(f"{sample}: expected a name of its own, of kind {kind}")
         seen.add(sample.name)
