@@ -14,7 +14,7 @@ from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
 from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import numbers, select
-from benchmark.report.outcome import raw_is_best
+from benchmark.report.outcome import raw_words
 from benchmark.report.ranks import LEAST_MODELS, RankPlace, Values, places
 from benchmark.report.scores import by_method, mean_score
 from benchmark.report.tables import sequence
@@ -130,7 +130,6 @@ class Effect:
         worst: The lowest point of the curve while backfilling; otherwise the day of the update.
         above: Share of the gallery from which on a curve stays above old/old.
         average: Average compatibility over all pairs of a chain.
-        own: new/new.
         hurts: New/new is below that of the new model alone, beyond the interval.
         first_day: Share of the upgrade kept on the day of the update, whatever the board ranks by.
         reached: Models whose curve stays above old/old from some share of the gallery on.
@@ -142,7 +141,6 @@ class Effect:
     worst: Estimate
     above: Estimate
     average: Estimate
-    own: Estimate
     hurts: bool
     first_day: Estimate = _UNKNOWN
     reached: int = 0
@@ -157,7 +155,7 @@ def effects(records: Sequence[Record], of: RankCriterion) -> dict[str, Effect]:
     """Method -> its effect, of records of one board; none of methods that could not be applied."""
     own = select.self_case(records)
     found = {method: _effect(mine, of, own) for method, mine in by_method(records).items()}
-    if raw_is_best(records, of.metric):  # what is no upgrade has no share
+    if raw_words(records, of.metric):  # what is no upgrade has no share
         found = {method: replace(effect, share=Estimate(None)) for method, effect in found.items()}
     return found
 
@@ -176,7 +174,6 @@ def _effect(records: Sequence[Record], of: RankCriterion, own: str) -> Effect:
         worst=_mean(worst),
         above=_mean(above),
         average=_mean([average_compatibility(r, metric) for r in records]),
-        own=_mean([record.scores.get(own, {}).get(metric) for record in records]),
         hurts=hurts(records, own, metric),
         first_day=_mean([first.share(record) for record in records]),
         reached=sum(share is not None for share in above),
@@ -267,9 +264,9 @@ def keeps(effect: Effect) -> str:
 
     Example:
         >>> none = Estimate(None)
-        >>> keeps(Effect(1, Estimate(-0.12), none, none, none, none, none, False))
+        >>> keeps(Effect(1, Estimate(-0.12), none, none, none, none, False))
         'is 12 % of the upgrade below the old model (1 model)'
-        >>> keeps(Effect(3, Estimate(-0.004, -0.03, 0.022), *[none] * 5, False))
+        >>> keeps(Effect(3, Estimate(-0.004, -0.03, 0.022), *[none] * 4, False))
         'keeps 0 % ± 3 of the upgrade'
     """
     score = effect.share
@@ -336,7 +333,7 @@ def standing(records: Sequence[Record], metric: str, ranked: Container[str]) -> 
     values = _by_seed(records, of.value)
     methods = dict.fromkeys(record.method for record in records)
     without, found = reference(records, of), effects(records, of)
-    if raw_is_best(records, metric):
+    if raw_words(records, metric):
         ranked = ()
     ranks = places(
         {m: values.get(m, {}) for m in methods if m in ranked}, higher=of.higher, reference=without

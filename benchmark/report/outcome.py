@@ -16,7 +16,7 @@ def warnings(settings: Mapping[str, Sequence[Record]], metrics: Sequence[str]) -
     """Lines on settings that stand in one table, by name, and on the metrics that are shown."""
     checks = {
         upper_is_lower: "the upper bound lies below the lower one, so no update can gain",
-        raw_is_best: (
+        raw_words: (
             "training does not pay: the new model alone does not beat the raw features of its "
             "backbone, so there are no ranks and no shares of the upgrade"
         ),
@@ -42,10 +42,11 @@ def upper_is_lower(records: Sequence[Record], metric: str) -> bool:
     return bool(margins) and fmean(margins.values()) < 0
 
 
-def raw_scores(records: Sequence[Record], metric: str) -> tuple[float, float] | None:
-    """New/new of the raw features of a frozen backbone, and of the model that is trained behind it.
+def raw_words(records: Sequence[Record], metric: str) -> str:
+    """That raw features of a frozen backbone are no worse than the model trained behind them.
 
-    Means over the seeds that have both; None where there are none.
+    With new/new of both, means over the seeds that both have; empty where training beats them, or
+    one of them is not there.
     """
     own = select.self_case(records)
     found: dict[str, dict[int, float]] = {RAW: {}, "independent": {}}
@@ -53,29 +54,14 @@ def raw_scores(records: Sequence[Record], metric: str) -> tuple[float, float] | 
         score = select.score(record, own, metric)
         if record.method in found and score is not None:
             found[record.method][record.seed] = score
-    raw, trained = found.values()
-    seeds = raw.keys() & trained.keys()
+    seeds = found[RAW].keys() & found["independent"].keys()
     if not seeds:
-        return None
-    return fmean(raw[seed] for seed in seeds), fmean(trained[seed] for seed in seeds)
-
-
-def raw_is_best(records: Sequence[Record], metric: str) -> bool:
-    """Compare the new model alone with the raw features of its backbone: is it no better?"""
-    scores = raw_scores(records, metric)
-    if scores is None:
-        return False
-    raw, trained = scores
-    return raw >= trained if _higher_is_better(metric) else raw <= trained
-
-
-def raw_words(records: Sequence[Record], metric: str) -> str:
-    """That the raw features are no worse, with both scores; empty where training beats them."""
-    scores = raw_scores(records, metric)
-    if scores is None or not raw_is_best(records, metric):
         return ""
-    raw, trained = (numbers.number(score, numbers.metric(metric).unit) for score in scores)
-    return f"the new model alone has {trained}, the raw features of its backbone {raw}"
+    raw, trained = (fmean(scores[seed] for seed in seeds) for scores in found.values())
+    if raw < trained if _higher_is_better(metric) else raw > trained:
+        return ""
+    new, kept = (numbers.number(mean, numbers.metric(metric).unit) for mean in (trained, raw))
+    return f"the new model alone has {new}, the raw features of its backbone {kept}"
 
 
 def unpaid(records: Sequence[Record]) -> str:

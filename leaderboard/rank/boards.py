@@ -259,16 +259,6 @@ class RankedBoard:
         return self.words(self.bound(kind, self.metric))
 
     @cached_property
-    def old_is_best(self) -> bool:
-        """No method beats keeping the old model, by the metric that gives the rank."""
-        return outcome.old_is_best(self.records, self.metric)
-
-    @cached_property
-    def upper_is_lower(self) -> bool:
-        """The new model alone is worse than the old one, by the same metric."""
-        return outcome.upper_is_lower(self.records, self.metric)
-
-    @cached_property
     def cost_keys(self) -> list[str]:
         """Costs that tell its methods apart, or say something of any, in reading order."""
         values = {key: {own[key] for own in self.costs.values() if key in own} for key in COSTS}
