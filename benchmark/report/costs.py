@@ -91,9 +91,9 @@ def cost_text(key: str, value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}"
 
 
-def cost_words(costs: Mapping[str, float], keys: Iterable[str] = COSTS) -> list[str]:
-    """Some costs with their names, ``1.23x training cost``."""
-    return [f"{cost_text(key, costs[key])} {COSTS[key]}" for key in keys if key in costs]
+def cost_words(costs: Mapping[str, float]) -> list[str]:
+    """Costs with their names, ``1.23x training cost``."""
+    return [f"{cost_text(key, costs[key])} {COSTS[key]}" for key in COSTS if key in costs]
 
 
 def hours_words(hours: float) -> str:

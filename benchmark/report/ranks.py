@@ -56,11 +56,7 @@ class RankPlace:
 
 
 def places(
-    values: Values,
-    *,
-    higher: bool = True,
-    reference: Mapping[int, float] | None = None,
-    least: int = LEAST_MODELS,
+    values: Values, *, higher: bool = True, reference: Mapping[int, float] | None = None
 ) -> dict[str, RankPlace]:
     """Every method's place by one score, of records of one protocol, track and setting.
 
@@ -68,7 +64,6 @@ def places(
         values: Scores of those that may have a rank; a method may have none.
         higher: Is more better?
         reference: Seed -> score without any method; who is no better has no rank.
-        least: Seeds that a rank takes.
 
     Returns:
         Method -> place; ranked ones best first, then those with a score alone, then the others.
@@ -85,7 +80,7 @@ def places(
         low = _mean(reference, frozenset(known)) if reference is not None and known else None
         mine = _mean(values[method], frozenset(known)) if known else None
         better = low is None or mine is None or sign * mine > sign * low
-        return len(seeds[method]) >= least and better
+        return len(seeds[method]) >= LEAST_MODELS and better
 
     in_order = sorted(scores, key=lambda m: (-sign * scores[m], m.partition(":")))
     ranked = [method for method in in_order if may(method)]

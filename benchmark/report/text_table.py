@@ -181,7 +181,7 @@ def score_cell(
 def score_cells(
     scores: Mapping[K, Estimate | None],
     metric: str,
-    rivals: Iterable[K] | None = None,
+    rivals: Iterable[K],
     *,
     larger: bool = False,
     spread: bool = True,
@@ -191,14 +191,12 @@ def score_cells(
     Args:
         scores: Of each method, or whatever the cells are of.
         metric: Key.
-        rivals: Whose score may be the best; by default every one.
+        rivals: Whose score may be the best.
         larger: Larger is better whatever the metric's direction.
         spread: Are intervals shown?
     """
     known = {key: None if s is None else s.value for key, s in scores.items()}
-    best = numbers.best(
-        {key: known[key] for key in (known if rivals is None else rivals)}, metric, larger=larger
-    )
+    best = numbers.best({key: known[key] for key in rivals}, metric, larger=larger)
     unit = numbers.metric(metric).unit
     return {
         key: score_cell(score, unit, best=key in best, spread=spread)

@@ -50,11 +50,6 @@ def paper_cells(info: MethodInfo, root: str = "") -> tuple[TextCell, ...]:
     return TextCell(info.paper.place, href=href, hint=hint, look="paper"), *code
 
 
-def count_cell(n: int | None, empty: str = numbers.DASH) -> TextCell:
-    """A whole number, or a word where there is none."""
-    return TextCell(empty if n is None else str(n), sort="" if n is None else str(n))
-
-
 def models_cell(n: int) -> TextCell:
     """On how many pairs of models a method was measured; grey where these are few."""
     look = "few" if n < LEAST_MODELS else ""
@@ -69,12 +64,14 @@ def answer_cell(answer: tuple[int, int] | None, kept: Estimate) -> TextCell:
     return TextCell(words, sort=sort, look=words if sure and words in ("yes", "no") else "few")
 
 
-def rank_cell(place: RankPlace, empty: str = numbers.DASH) -> TextCell:
+def rank_cell(place: RankPlace) -> TextCell:
     """Rank with its interval, and how many others cannot be told apart."""
-    if place.span is None or not place.tied:
-        return count_cell(place.rank, empty)
-    words = "{} to {}, tied with {}".format(*place.span, place.tied)
-    return count_cell(place.rank)._replace(small=words)
+    if place.rank is None:
+        return TextCell(numbers.DASH, sort="")
+    words = ""
+    if place.span is not None and place.tied:
+        words = "{} to {}, tied with {}".format(*place.span, place.tied)
+    return TextCell(str(place.rank), small=words, sort=str(place.rank))
 
 
 def share_cell(effect: Effect | None) -> TextCell:

@@ -13,6 +13,8 @@ from benchmark.records.record import Record
 from benchmark.records.verified import Verified, read_verification
 from leaderboard.read.processes import MANY, spread
 
+_LONGEST = 300
+
 
 @dataclass(frozen=True)
 class Skipped:
@@ -94,10 +96,10 @@ def skip(error: BenchError, roots: Sequence[Path]) -> Skipped:
     return Skipped(_printable(file), _printable(reason))
 
 
-def _printable(text: str, longest: int = 300) -> str:
+def _printable(text: str) -> str:
     """Text that a terminal shows on one line as it is."""
     plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
-    return plain if len(plain) <= longest else plain[: longest - 3] + "..."
+    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 3] + "..."
 
 
 @dataclass(frozen=True)

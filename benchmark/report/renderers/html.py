@@ -39,7 +39,7 @@ def notes(table: TextTable) -> str:
     return f'<ul class="notes">\n{lines}</ul>\n' if lines else ""
 
 
-def block(table: TextTable, i: int = 0, *, classes: str = "", labelled: str = "") -> str:
+def block(table: TextTable, i: int = 0, *, classes: str = "") -> str:
     """One block of a table.
 
     Args:
@@ -48,7 +48,6 @@ def block(table: TextTable, i: int = 0, *, classes: str = "", labelled: str = ""
         i: Which block.
         classes: Of the ``table``; ``sortable`` makes buttons of the headings and gives cells
             their ``data-sort``.
-        labelled: Id of the heading that names the table; the block's label or the title if empty.
     """
     sortable = "sortable" in classes.split()
     grouped = table.grouped and not sortable
@@ -56,11 +55,9 @@ def block(table: TextTable, i: int = 0, *, classes: str = "", labelled: str = ""
     if grouped:
         labels = (replace(labels[1], heading=True), *labels[2:])
     columns = (*labels, *table.blocks[i].columns)
-    named = f'labelledby="{escape(labelled)}"'
-    if not labelled:
-        named = f'label="{escape(table.blocks[i].label or table.title)}"'
+    named = escape(table.blocks[i].label or table.title)
     lines = [
-        f'<div class="scroll" tabindex="0" role="region" aria-{named}>',
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{named}">',
         f"<table{_attribute('class', classes)}>",
         f"<thead><tr>{''.join(_head(c, sortable=sortable) for c in columns)}</tr></thead>",
     ]

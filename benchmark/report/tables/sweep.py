@@ -45,9 +45,7 @@ class SweepTable:
     notes: tuple[str, ...] = ()  # what ``±`` is, and what diverged
 
 
-def make_sweep(
-    records: Sequence[Record], axes: Sequence[Axis], metrics: select.Names = None
-) -> SweepTable:
+def make_sweep(records: Sequence[Record], axes: Sequence[Axis]) -> SweepTable:
     """Line up the records of a sweep, which ``changed`` says the values of.
 
     Raises:
@@ -60,7 +58,7 @@ def make_sweep(
         if missing:
             words = ", ".join(missing)
             raise BenchError(f"sweep: record of {record.method} has no value of {words}")
-    shown = select.metrics(records, metrics)
+    shown = select.metrics(records)
     cases = [select.lower_case(records), select.cross_case(records), select.self_case(records)]
     fields = [axis.key.split("+") for axis in axes]
     points: dict[tuple[str, tuple[Any, ...]], list[Record]] = {}

@@ -166,12 +166,12 @@ def claim_lists(answers: Sequence[Answer]) -> Iterator[str]:
         yield "" if own else "Nothing.\n"
 
 
-def overview(answers: Sequence[Answer], claims: Claims, page: str = "claims.md") -> Iterator[str]:
+def overview(answers: Sequence[Answer], claims: Claims) -> Iterator[str]:
     """Counts, short lists in Markdown and what fails, with links to the papers' parts of a page."""
 
     def link(words: str, paper: str) -> str:
         anchor = re.sub(r"[^\w\- ]", "", claims.papers[paper].lower()).replace(" ", "-")
-        return f"[{words}]({page}#{anchor})"
+        return f"[{words}](claims.md#{anchor})"
 
     yield " ".join(decided_words(answers)) + "\n"
     for status in _HOLD:
