@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import chain
+from operator import call
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from benchmark.config import registry
 from benchmark.config.files import read_bytes
@@ -58,7 +59,6 @@ _FIRST = "index.html"
 _MARK = ".compatbench-site"
 _TEMPLATES = ("base", "parts", "evidence", "board", "family", "method", "record")
 _NEWEST = 12
-R = TypeVar("R")
 
 
 @contextmanager
@@ -171,12 +171,12 @@ class _SitePages:
             templates.template(name)  # compiled before processes part that would each do so
         _ = self._about
         enough = len(self.stored) >= MANY
-        with working(_call, self._early(), enough) as told_and_damaged:
+        with working(call, self._early(), enough) as told_and_damaged:
             late = self._late()
             (self.told, of_studies), *damaged = told_and_damaged()
         found = dict.fromkeys([*of_studies, *chain.from_iterable(damaged)])
         self.skipped += sorted(found, key=lambda each: each.file)
-        with working(_call, late, enough) as written:
+        with working(call, late, enough) as written:
             self._few()
             written()
         return self.out / _FIRST
@@ -382,10 +382,6 @@ def freeze(root: _Path | Sequence[_Path], name: str, folder: Path | None = None)
 def _method_infos(records: Iterable[Record]) -> dict[str, MethodInfo]:
     methods = sorted({record.method for record in records}, key=lambda m: m.partition(":"))
     return {method: method_info(method) for method in methods}
-
-
-def _call(page: Callable[[], R]) -> R:
-    return page()
 
 
 def _clear(out: Path) -> None:

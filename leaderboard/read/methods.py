@@ -91,8 +91,7 @@ class MethodInfo:
     @property
     def second_hand(self) -> str:
         """A mark for what was built without its paper and without its authors' code."""
-        mark = "second-hand"
-        return mark if str(self.card.get("fidelity", "")).startswith(mark) else ""
+        return self.fidelity if self.fidelity == "second-hand" else ""
 
     @property
     def difference(self) -> str:

@@ -25,30 +25,27 @@ _given: list[Any] = []
 """In a process of the pool: the call and the things that it was forked with, never pickled."""
 
 
-def spread(call: Callable[[T], R], things: Sequence[T], enough: bool = True) -> list[R]:
-    """Map a function over things by several processes; only results go from process to process.
+@contextmanager
+def working(
+    call: Callable[[T], R], things: Sequence[T], enough: bool = True
+) -> Iterator[Callable[[], list[R]]]:
+    """Map a function over things by several processes, while this one goes on.
+
+    Only results go from process to process. Where something is raised in the block, what nobody has
+    begun is left undone. Until its end no other processes should part from this one, which has the
+    threads of the pool.
 
     Args:
         call: A function, a closure too.
         things: Its arguments, one a call.
         enough: Is there enough to do for more processes than this one?
 
+    Yields:
+        A function that waits for the results, in the order of the things.
+
     Raises:
         BenchError: What ``call`` raised, or that a process ended before its work.
         OSError: What ``call`` raised.
-    """
-    with working(call, things, enough) as results:
-        return results()
-
-
-@contextmanager
-def working(
-    call: Callable[[T], R], things: Sequence[T], enough: bool = True
-) -> Iterator[Callable[[], list[R]]]:
-    """As :func:`spread`, while this process goes on: a function that waits for the results.
-
-    Where something is raised in the block, what nobody has begun is left undone. Until its end no
-    other processes should part from this one, which has the threads of the pool.
     """
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     n = min(cores, _MOST, len(things))

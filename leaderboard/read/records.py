@@ -11,7 +11,7 @@ from benchmark.records.details_files import check_digest, details_path
 from benchmark.records.files import Attempt, StoredRecord, find_records
 from benchmark.records.record import Record
 from benchmark.records.verified import Verified, read_verification
-from leaderboard.read.processes import MANY, spread
+from leaderboard.read.processes import MANY, working
 
 _LONGEST = 300
 
@@ -37,7 +37,8 @@ def read_folders(roots: Sequence[Path]) -> tuple[list[StoredRecord], list[Skippe
     """
 
     def read_all(read: Callable[[Path], Attempt], paths: Sequence[Path]) -> list[Attempt]:
-        return spread(read, paths, enough=len(paths) >= MANY)
+        with working(read, paths, enough=len(paths) >= MANY) as results:
+            return results()
 
     errors: list[BenchError] = []
     kept: dict[tuple[object, ...], StoredRecord] = {}

@@ -56,12 +56,9 @@ def curves():
         for method, cross, area in (
             ("independent", 0.01, 0.75), ("bt2", 0.7, 0.72), ("fct", 0.55, 0.8), ("bct", 0.6, 0.74)
         ):  # fmt: skip
-            task = backfilled()
-            order = {**task["orders"]["random"], "area": {"cmc_at_1": area + 0.001 * seed}}
-            task["orders"] = {"random": order}
-            records.append(make_record(
-                method, cross, 0.9, seed, protocol="backfill", backfilling=task
-            ))  # fmt: skip
+            task = backfilled(area={"cmc_at_1": area + 0.001 * seed})
+            fields = {"protocol": "backfill", "backfilling": task}
+            records.append(make_record(method, cross, 0.9, seed, **fields))
     (board,) = boards_of(records)
     return board
 
@@ -156,8 +153,7 @@ def test_nobody_below_independents_area_is_first_on_a_backfilling_board(curves):
 
 def test_where_nothing_beats_doing_without_that_row_is_first():
     records = [make_record("independent", 0.01, 0.9, protocol="backfill", backfilling=backfilled())]
-    worse = backfilled()
-    worse["orders"]["random"] = {**worse["orders"]["random"], "area": {"cmc_at_1": 0.6}}
+    worse = backfilled(area={"cmc_at_1": 0.6})
     records.append(make_record("bct", 0.6, 0.9, protocol="backfill", backfilling=worse))
     (board,) = boards_of(records)
     rows = [row for row in tables.ranking(board, "cmc_at_1").rows if row.kind != "bound"]
@@ -179,8 +175,7 @@ def test_worst_points_of_older_records_come_from_their_curves(curves):
 @pytest.mark.parametrize(("own", "expected"), [(0.5, 0.3), (0.6, 0.01)])
 def test_above_is_above_the_old_model_that_all_share(own, expected):
     """A method with an old model of its own noted the share from which it is above that one."""
-    task = backfilled()
-    task["orders"]["random"] = {**task["orders"]["random"], "share_above": {"cmc_at_1": 0.3}}
+    task = backfilled(share_above={"cmc_at_1": 0.3})
     fields = {"protocol": "backfill", "backfilling": task, "bounds": {
         "lower": {"cmc_at_1": 0.5}, "upper": {"cmc_at_1": 0.9},
     }}  # fmt: skip
@@ -195,10 +190,8 @@ def test_above_is_above_the_old_model_that_all_share(own, expected):
 def test_a_curve_that_stays_above_on_some_models_is_not_one_that_never_does(ends, said):
     records = []
     for seed, end in enumerate(ends):
-        task = backfilled()
         curve = [0.5 + (end - 0.5) * i / 100 for i in range(101)]
-        order = {**task["orders"]["random"], "curves": {"cmc_at_1": curve}}
-        task["orders"]["random"] = order
+        task = backfilled(curves={"cmc_at_1": curve})
         fields = {"protocol": "backfill", "backfilling": task}
         records.append(make_record("independent", 0.5, 0.9, seed, **fields))
         records.append(make_record("bct", 0.5, 0.9, seed, **fields))

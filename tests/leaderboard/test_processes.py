@@ -6,13 +6,18 @@ import pytest
 
 from benchmark.errors import BenchError
 from leaderboard.read import processes
-from leaderboard.read.processes import spread, working
+from leaderboard.read.processes import working
 
 
 @pytest.fixture(autouse=True)
 def cores(monkeypatch):
     """Two, whatever the machine has."""
     monkeypatch.setattr(processes.os, "sched_getaffinity", lambda _: {0, 1})
+
+
+def spread(call, things, enough=True):
+    with working(call, things, enough) as results:
+        return results()
 
 
 @pytest.mark.parametrize("enough", [True, False])

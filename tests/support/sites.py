@@ -27,8 +27,8 @@ def words(page):
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
-def backfilled(scale=1.0):
-    """Scores of the task of backfilling for two orders."""
+def backfilled(scale=1.0, **random):
+    """Scores of the task of backfilling for two orders; parts of the random one may be others."""
     curve = [scale * (0.5 + 0.004 * i) for i in range(101)]
     order = {
         "area": {"cmc_at_1": 0.7 * scale}, "intervals": {"cmc_at_1": [0.69 * scale, 0.71 * scale]},
@@ -41,7 +41,7 @@ def backfilled(scale=1.0):
     return {
         "old": "old", "new": "new", "points": 101, "every": 5, "groups": ["Greek", "Latin"],
         "counts": {}, "offline": {"cmc_at_1": {"before": 0.5, "after": 0.9, "area": 0.5}},
-        "orders": {"random": order, "true-l2": {**order, "tau": {}}},
+        "orders": {"random": order | random, "true-l2": {**order, "tau": {}}},
     }  # fmt: skip
 
 
