@@ -7,7 +7,7 @@ from benchmark.errors import AbsentError
 from benchmark.records.files import StoredRecord, find_records
 from benchmark.report import render
 from benchmark.studies.lengths import tables
-from benchmark.studies.lengths.shares import compare_lengths
+from benchmark.studies.lengths.shares import compare_lengths, with_usual
 
 RESULTS = Path("results")
 STUDY = RESULTS / "studies" / "lengths"
@@ -25,13 +25,8 @@ def lines(study: Path = STUDY, board: Path = RESULTS) -> Iterator[str]:
     if not longer:
         yield "No record yet."
         return
-    places = {(s.record.protocol, s.record.track, s.record.seed) for s in longer}
-    usual = [
-        s for s in _records(board)
-        if (s.record.protocol, s.record.track, s.record.seed) in places
-    ]  # fmt: skip
     try:
-        found = compare_lengths([*usual, *longer], ["cmc_at_1", "map"])
+        found = compare_lengths(with_usual(longer, _records(board)), ["cmc_at_1", "map"])
     except AbsentError:
         yield "Records of one length only so far."
         return

@@ -4,10 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmark.config.loading import load_track
-from benchmark.metrics.estimate import Estimate
 from benchmark.records.files import find_records
-from benchmark.report import render
-from benchmark.report.numbers import metric
+from benchmark.report import numbers, render
 from benchmark.report.text_table import simple_table
 from benchmark.studies.transfer.compare import Transfer, transfers
 from benchmark.studies.transfer.orders import MethodOrder, measured_orders
@@ -43,7 +41,7 @@ def agreement() -> tuple[list[tuple[str, ...]], str]:
         (place, protocol, other), by_metric = names, found[names]
         methods = len(next(iter(by_metric.values())).methods)
         few = methods < read_rules().methods
-        taus = ("too few" if few else _tau(by_metric[key].tau) for key in _METRICS)
+        taus = ("too few" if few else numbers.with_ends(by_metric[key].tau) for key in _METRICS)
         rows.append((titles[place], f"`{protocol}`", f"`{other}`", str(methods), *taus))
     return rows, _verdict([each for of in found.values() for each in of.values()])
 
@@ -59,7 +57,8 @@ def _verdict(compared: Sequence[Transfer]) -> str:
     ]  # fmt: skip
     failed = {each.left.place for each in compared if not any(each is other for other in reached)}
     words = (
-        f"`{each.left.place}` under `{each.left.protocol}` by {metric(each.left.metric).label}"
+        f"`{each.left.place}` under `{each.left.protocol}` by "
+        f"{numbers.metric(each.left.metric).label}"
         for each in reached
     )
     everywhere = sorted({each.left.place for each in reached} - failed)
@@ -78,9 +77,3 @@ def _transfers() -> Iterator[Transfer]:
 def _orders(folder: Path) -> list[MethodOrder]:
     records = (stored.record for stored in find_records(folder))
     return measured_orders((record for record in records if record.seed == _SEED), read_rules())
-
-
-def _tau(tau: Estimate) -> str:
-    if tau.value is None or tau.low is None or tau.high is None:
-        return "-"
-    return f"{tau.value:.2f} ({tau.low:.2f} to {tau.high:.2f})"

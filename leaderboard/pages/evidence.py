@@ -21,7 +21,7 @@ from benchmark.studies.claims import answers, read_claims
 from benchmark.studies.claims import tables as claim_tables
 from benchmark.studies.claims.verdicts import LEAST_SEEDS
 from benchmark.studies.lengths import tables as length_tables
-from benchmark.studies.lengths.shares import Lengths, compare_lengths
+from benchmark.studies.lengths.shares import Lengths, compare_lengths, with_usual
 from benchmark.studies.transfer import compare_all, networks, read_rules
 from benchmark.studies.transfer import tables as transfer_tables
 from benchmark.studies.transfer.agreement import Agreement, agree, paper_tables
@@ -87,14 +87,8 @@ def _lengths(
     on_damaged: Callable[[BenchError], None],
 ) -> list[Lengths]:  # fmt: skip
     """Methods by length of training, of studies beside the board's records of the usual length."""
-    places = {(s.record.protocol, s.record.track, s.record.seed) for s in longer}
-    usual = [
-        each
-        for each in stored
-        if (each.record.protocol, each.record.track, each.record.seed) in places
-    ]
     try:
-        return compare_lengths([*usual, *longer], ["cmc_at_1"]) if longer else []
+        return compare_lengths(with_usual(longer, stored), ["cmc_at_1"]) if longer else []
     except AbsentError:  # one length only so far
         return []
     except BenchError as error:  # damaged details

@@ -1,7 +1,7 @@
 """Shares of the upgrade by length of training, and whether they order methods otherwise."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -82,6 +82,15 @@ def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> l
     if not found:
         raise AbsentError(f"lengths: expected records of two values of {FIELD}, and their details")
     return found
+
+
+def with_usual(
+    longer: Sequence[StoredRecord], stored: Iterable[StoredRecord]
+) -> list[StoredRecord]:
+    """Records of a study behind those of the usual length on the same boards and seeds."""
+    places = {(s.record.protocol, s.record.track, s.record.seed) for s in longer}
+    usual = [s for s in stored if (s.record.protocol, s.record.track, s.record.seed) in places]
+    return [*usual, *longer]
 
 
 def _of_several(
