@@ -14,6 +14,13 @@ def syntax_tree(source: bytes) -> ast.Module:
 
 
 @cache
+def imported_names(source: bytes) -> frozenset[str]:
+    """Names that a module imports from others."""
+    nodes = (n for n in ast.walk(syntax_tree(source)) if isinstance(n, ast.ImportFrom))
+    return frozenset(alias.name for node in nodes for alias in node.names)
+
+
+@cache
 def fingerprint(source: bytes) -> str:
     """Hash of a module's code: comments, docstrings, formatting and descriptions do not count.
 

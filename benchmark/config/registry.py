@@ -28,7 +28,7 @@ from benchmark.config.entry_points import (
     one_line,
     package_of,
 )
-from benchmark.config.fingerprints import fingerprint, syntax_tree
+from benchmark.config.fingerprints import fingerprint, imported_names, syntax_tree
 from benchmark.config.reading import build
 from benchmark.errors import BenchError, PassedOverWarning, unknown
 
@@ -110,16 +110,9 @@ class MethodFile:
     @property
     def trains_map(self) -> bool:
         """Tell whether it may train a map step by step: another package's method always may."""
-        imported = _imported_names(self.source)
+        imported = imported_names(self.source)
         own = not self.module.startswith("methods.") or bool(imported & _MAP_TRAINING)
         return own or any(method_file(name).trains_map for name in self.builds_on)
-
-
-@cache
-def _imported_names(source: bytes) -> frozenset[str]:
-    """Names that a module imports from others."""
-    nodes = (n for n in ast.walk(syntax_tree(source)) if isinstance(n, ast.ImportFrom))
-    return frozenset(alias.name for node in nodes for alias in node.names)
 
 
 def _declared(source: bytes, name: str, usual: Any) -> Any:
