@@ -52,7 +52,8 @@ def stopped(folder, *words, begun, by=signal.SIGINT):
 
 def test_a_run_says_that_it_goes_on(tmp_path):
     store = tmp_path / "s"
-    code, err = stopped(tmp_path, *RUN, "--store", store, begun=lambda _: store.exists())
+    words = ("run", "-m", "bct", "-p", "open-class", "-t", "toy", "--set", "recipe.epochs=2000")
+    code, err = stopped(tmp_path, *words, "--store", store, begun=lambda _: store.exists())
     assert code == 130
     assert err.splitlines()[-1] == "bench: stopped; the same command goes on from here"
     assert "Traceback" not in err

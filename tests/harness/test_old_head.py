@@ -37,7 +37,9 @@ FAST = ("l2", "fct", "procrustes")
 EACH = [m if m in FAST else pytest.param(m, marks=pytest.mark.slow) for m in UNREAD]
 
 
-@pytest.mark.parametrize("method", EACH)
+@pytest.mark.parametrize("method", [
+    pytest.param(name, marks=pytest.mark.slow) if name == "fct" else name for name in EACH
+])  # fmt: skip
 def test_the_old_classifier_changes_nothing(method, tmp_path, monkeypatch) -> None:
     spared = run_toy([method], tmp_path, **ONE_EPOCH, **KEPT)[method]
     kind = type(registry.method(method))
