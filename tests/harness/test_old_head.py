@@ -33,13 +33,11 @@ def test_who_says_so() -> None:
 
 
 # A training, a learned map and a closed form here, every other one among the slow tests.
-FAST = ("l2", "fct", "procrustes")
+FAST = ("l2", "procrustes")
 EACH = [m if m in FAST else pytest.param(m, marks=pytest.mark.slow) for m in UNREAD]
 
 
-@pytest.mark.parametrize("method", [
-    pytest.param(name, marks=pytest.mark.slow) if name == "fct" else name for name in EACH
-])  # fmt: skip
+@pytest.mark.parametrize("method", EACH)
 def test_the_old_classifier_changes_nothing(method, tmp_path, monkeypatch) -> None:
     spared = run_toy([method], tmp_path, **ONE_EPOCH, **KEPT)[method]
     kind = type(registry.method(method))
