@@ -32,7 +32,7 @@ def test_who_says_so() -> None:
     assert not {"bct", "bct-extra", "bt2", "fastfill", "lwf", "nccl"} & set(UNREAD)
 
 
-# A training, a learned map and a closed form here, every other one among the slow tests.
+# A training and a closed form here, every other one among the slow tests.
 FAST = ("l2", "procrustes")
 EACH = [m if m in FAST else pytest.param(m, marks=pytest.mark.slow) for m in UNREAD]
 
