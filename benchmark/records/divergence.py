@@ -8,6 +8,9 @@ _RISE = 0.05
 _ABOVE = 1.5
 """Times the loss of a guess. Short trainings of normalised heads end near it, with embeddings that
 retrieve well: their classifiers are late."""
+_LEARNED = 0.85
+"""Share of the loss with random labels below which a normalised classifier knows its classes, late
+as it may be."""
 
 
 def divergence(facts: Mapping[str, Any]) -> str:
@@ -15,7 +18,8 @@ def divergence(facts: Mapping[str, Any]) -> str:
 
     Args:
         facts: Of its stage: ``curves`` by name, each with the ``loss`` of every epoch, and ``fit``,
-            the classifier's ``loss`` on training images and that of a guess, ``chance``.
+            the classifier's ``loss`` on training images, that of a guess, ``chance``, and of a
+            normalised classifier that with ``random_labels``.
 
     Example:
         >>> divergence({"curves": {"model": {"loss": [2.0, 1.0]}}})
@@ -26,7 +30,7 @@ def divergence(facts: Mapping[str, Any]) -> str:
         "its classifier's loss on training images is 9.5, a guess's 2.3"
     """
     fit = facts.get("fit") or {}
-    if "chance" in fit and (fit["loss"] is None or fit["loss"] > _ABOVE * fit["chance"]):
+    if "chance" in fit and (fit["loss"] is None or fit["loss"] > _least(fit)):
         found = "no number" if fit["loss"] is None else f"{fit['loss']:.3g}"
         return f"its classifier's loss on training images is {found}, a guess's {fit['chance']:.2g}"
     for name, curve in facts.get("curves", {}).items():
@@ -35,3 +39,8 @@ def divergence(facts: Mapping[str, Any]) -> str:
             of = "its loss" if name == "model" else f"the loss of its {name}"
             return f"{of} rises from {losses[0]:.3g} to {losses[-1]:.3g}"
     return ""
+
+
+def _least(fit: Mapping[str, Any]) -> float:
+    """Loss on training images above which nothing was learned."""
+    return max(_ABOVE * fit["chance"], _LEARNED * fit.get("random_labels", 0.0))

@@ -308,7 +308,8 @@ def fit_of(
 
     Nothing where there is no classifier of the whole embedding and of these classes; a loss that is
     no finite number is ``None``. Whatever terms a method adds, a model that learned something is
-    below a guess.
+    below a guess. Logits of a fixed scale cannot all be equal, as a guess has them, so of a
+    normalised classifier there is also the loss of its logits with ``random_labels``.
     """
     rows = np.unique(np.linspace(0, len(data) - 1, min(_LOOKED_AT, len(data))).astype(np.int64))
     if head is None or len(head.classes) < 2 or head.classes.tolist() != data.classes.tolist():
@@ -319,7 +320,9 @@ def fit_of(
     with torch.inference_mode():
         logits = head.to("cpu").logits(found)
         loss = F.cross_entropy(logits, data.labels[torch.from_numpy(rows)].cpu()).item()
-    return {"loss": loss if math.isfinite(loss) else None, "chance": math.log(len(head.classes))}
+        random = (logits.logsumexp(dim=1) - logits.mean(dim=1)).mean().item()
+    fit = {"loss": loss if math.isfinite(loss) else None, "chance": math.log(len(head.classes))}
+    return fit | ({"random_labels": random} if head.normalised and math.isfinite(random) else {})
 
 
 def mirror(images: Tensor) -> Tensor:

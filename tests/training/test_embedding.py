@@ -47,8 +47,15 @@ def test_the_fit_is_that_of_a_classifier_of_these_classes(data, spec, trainer):
     encoder, head = new_model(spec, data, trainer())
     found = fit_of(encoder, head, data, torch.device("cpu"))
     logits = head.logits(torch.from_numpy(embed(encoder, data.images, torch.device("cpu"))))
-    wanted = torch.nn.functional.cross_entropy(logits, data.labels).item()
-    assert found == {"loss": pytest.approx(wanted), "chance": pytest.approx(math.log(9))}
+    loss_of = torch.nn.functional.cross_entropy
+    every = [loss_of(logits, torch.full_like(data.labels, c)).item() for c in range(9)]
+    assert found == {
+        "loss": pytest.approx(loss_of(logits, data.labels).item()),
+        "chance": pytest.approx(math.log(9)),
+        "random_labels": pytest.approx(sum(every) / 9),
+    }
+    plain = Head("softmax", spec.dim, data.classes.tolist())  # may have all logits equal
+    assert fit_of(encoder, plain, data, torch.device("cpu")).keys() == {"loss", "chance"}
     fewer = Head("arcface", spec.dim, data.classes.tolist()[:4])  # as of an old model that goes on
     assert fit_of(encoder, fewer, data, torch.device("cpu")) == {}
 
