@@ -308,8 +308,8 @@ def fit_of(
 
     Nothing where there is no classifier of the whole embedding and of these classes; a loss that is
     no finite number is ``None``. Whatever terms a method adds, a model that learned something is
-    below a guess. Logits of a fixed scale cannot all be equal, as a guess has them, so of a
-    normalised classifier there is also the loss of its logits with ``random_labels``.
+    below a guess. The scale of a normalised classifier's logits is fixed, so it cannot make
+    them as even as a guess's; of it there is also their mean loss with ``random_labels``.
     """
     rows = np.unique(np.linspace(0, len(data) - 1, min(_LOOKED_AT, len(data))).astype(np.int64))
     if head is None or len(head.classes) < 2 or head.classes.tolist() != data.classes.tolist():

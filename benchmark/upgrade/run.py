@@ -176,7 +176,7 @@ def _reported(
     """Measure the sections that are asked for, and write the report."""
     result, decision = judged.study, judged.decision
     request = result.inputs.request
-    best = result.first.best
+    best, approximate = result.first.best, request.approximate
     can_backfill = request.constraints.sources and request.index
     # Section of the document -> is it asked for, what is said meanwhile, and what makes it.
     wanted: dict[str, tuple[object, str, Callable[[], Any]]] = {
@@ -193,8 +193,8 @@ def _reported(
             lambda: cascade_depths(result, tell),
         ),
         "index": (
-            request.approximate, "building indexes",
-            lambda: behind_index(result, Settings(request.approximate or "hnsw")),
+            approximate, "building indexes",
+            lambda: approximate and behind_index(result, Settings(approximate)),
         ),
         "compressed": (
             request.compressed, "compressing vectors", lambda: compressed(result)
