@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from benchmark.harness.core_board import CoreBoard, UnitStatus
 
 app = typer.Typer(
-    help="What the core board has, what it still needs, and computing it.", no_args_is_help=True
+    help="Show the core board's gaps, compute them, and publish what stands beside records.",
+    no_args_is_help=True,
 )
 
 Out = Annotated[Path, Option("--out", help="Folder of the records.")]

@@ -120,7 +120,7 @@ def test_a_list_of_another_length_is_named_by_its_row(tmp_path, row, value):
         with pq.ParquetWriter(path, table.schema, store_schema=False) as writer:
             writer.write_table(table, row_group_size=6)
             writer.add_key_value_metadata({"ARROW:schema": said.decode()})
-    got = len(value or ()) or "none"
+    got = len(value or ()) or "(null|none)"  # earlier readers take a null for an empty list
     for size in (4, 8192):
         for name, at in ((tmp_path / "x.parquet", row), (folder, row + 5)):
             with pytest.raises(
