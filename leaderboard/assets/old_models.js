@@ -30,8 +30,8 @@
   // not depend on the old model is null.
   function texts(row, about) {
     const rank = row[at("rank")];
-    const tied = row[at("tied with")];
-    const found = [{ text: rank ?? "-", small: rank && tied ? `${row[at("best rank")]} to ${row[at("worst rank")]}, tied with ${tied}` : "", sort: rank }, score(row, "upgrade kept", about)];
+    const ties = rank && row[at("tied with")];
+    const found = [{ text: rank ?? "-", small: ties ? `${row[at("best rank")]} to ${row[at("worst rank")]}` : "", sort: rank }, score(row, "upgrade kept", about)];
     for (const name of [...data.parts, ...data.cases]) found.push(score(row, name, about));
     const answer = row[at("compatible")];
     const [good, , of] = answer === null ? [] : answer.split(" ");

@@ -65,12 +65,12 @@ def answer_cell(answer: tuple[int, int] | None, kept: Estimate) -> TextCell:
 
 
 def rank_cell(place: RankPlace) -> TextCell:
-    """Rank with its interval, and how many others cannot be told apart."""
+    """Rank with its interval, where others cannot be told apart."""
     if place.rank is None:
         return TextCell(numbers.DASH, sort="")
     words = ""
     if place.span is not None and place.tied:
-        words = "{} to {}, tied with {}".format(*place.span, place.tied)
+        words = "{} to {}".format(*place.span)
     return TextCell(str(place.rank), small=words, sort=str(place.rank))
 
 

@@ -226,7 +226,7 @@ def test_the_row_of_keeping_the_old_model_stands_where_it_belongs(several):
     names = [row.labels[1].text for row in rows]
     assert names == ["l2", "fct", "bct", "keep the old model", "mixbct", "linear:query"]
     assert [row.labels[0].text for row in rows] == ["1", "2", "3", "", "-", "-"]
-    assert rows[1].labels[0].small == "2 to 3, tied with 1"  # fct and bct; l2 is far above
+    assert rows[1].labels[0].small == "2 to 3"  # fct and bct; l2 is far above
 
 
 def test_nothing_is_green_under_three_models(several):
