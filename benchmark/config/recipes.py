@@ -193,25 +193,13 @@ class ModelSpec(Model):
         return {**values, "backbone": backbone, "weights": tag}
 
     @model_validator(mode="after")
-    def _triplets_need_positives(self) -> ModelSpec:
+    def _consistent(self) -> ModelSpec:
         if self.triplet and self.per_class < 2:
             raise ValueError(f"per_class: expected at least 2 beside triplet, got {self.per_class}")
-        return self
-
-    @model_validator(mode="after")
-    def _a_stride_is_of_a_resnet(self) -> ModelSpec:
         if self.last_stride == 1 and not _RESNET.match(self.backbone):
             raise ValueError(f"last_stride: expected a ResNet of timm, got '{self.backbone}'")
-        return self
-
-    @model_validator(mode="after")
-    def _frozen_is_pretrained(self) -> ModelSpec:
         if self.frozen and self.weights is None and _BACKBONE.fullmatch(self.backbone):
             raise ValueError("frozen: expected weights beside it, got none")
-        return self
-
-    @model_validator(mode="after")
-    def _a_hash_is_of_weights(self) -> ModelSpec:
         if self.weights_sha256 and self.weights is None:
             raise ValueError("weights_sha256: expected weights beside it, got none")
         return self
@@ -353,16 +341,12 @@ class Recipe(Model):
         return build(Recipe, values, "simclr")
 
     @model_validator(mode="after")
-    def _steps_have_milestones(self) -> Recipe:
+    def _consistent(self) -> Recipe:
         if (self.schedule == "steps") != bool(self.milestones):
             raise ValueError(
                 "milestones: expected some with the schedule 'steps', and only there, got "
                 f"{list(self.milestones)} with '{self.schedule}'"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _simclr_is_a_recipe(self) -> Recipe:
         for name in _NOT_OF_SIMCLR:
             if name in self.simclr:
                 raise ValueError(f"simclr: expected keys of its training alone, got '{name}'")

@@ -4,11 +4,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.models.module import Portable
-from benchmark.ranking.kernels import jit
 from benchmark.ranking.score_scale import Scale
 
 Scores = NDArray[np.floating[Any]]
@@ -68,8 +68,6 @@ class TwoLists(Portable):
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
         """:meth:`merge` of tensors."""
-        import torch
-
         return torch.from_numpy(np.asarray(self.merge(first.numpy(), second.numpy())))
 
 
@@ -80,18 +78,8 @@ def ranks(scores: Scores) -> Scores:
         >>> ranks(np.array([[0.5, 0.9, 0.5, np.nan]]))
         array([[ 3.,  1.,  3., nan]])
     """
-    out = np.full(scores.shape, np.nan)
-    _rank_rows(np.ascontiguousarray(scores, np.float64), out)  # one kind, to be compiled once
-    return out
+    from scipy.stats import rankdata  # which takes a second to import
 
-
-@jit
-def _rank_rows(scores: Any, out: Any) -> None:
-    for i in range(len(scores)):
-        order = np.argsort(scores[i])  # ascending, NaN last
-        n = scores.shape[1] - np.int64(np.isnan(scores[i]).sum())
-        rank = n
-        for k in range(n):
-            if k and scores[i, order[k]] != scores[i, order[k - 1]]:
-                rank = n - k
-            out[i, order[k]] = rank
+    descending = -np.asarray(scores, np.float64)
+    found: Scores = rankdata(descending, method="max", axis=1, nan_policy="omit")
+    return found

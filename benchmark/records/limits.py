@@ -35,47 +35,8 @@ def parse_json(text: bytes, where: str | Path) -> Any:
         value = from_json(text, allow_inf_nan=False)  # JSON has no NaN
     except ValueError as error:
         raise BenchError(f"{where}: not valid JSON: {error}") from error
-    if not _is_plain(value):
-        _check(value, str(where))
+    _check(value, str(where))
     return value
-
-
-def _is_plain(document: Any) -> bool:
-    """Tell of all values at once that nothing in a document is wrong.
-
-    A site reads thousands of documents; where it is False, :func:`_check` says what is wrong, if
-    anything is.
-    """
-    level: list[Any] = [[document]]
-    n = depth = 0
-    keys: list[str] = []
-    texts: list[str] = []
-    found: list[float] = []
-    while level:
-        below: list[Any] = []
-        for part in level:
-            n += len(part)
-            if type(part) is dict:
-                keys += part
-            for value in part.values() if type(part) is dict else part:
-                kind = type(value)
-                if kind is float or kind is int:
-                    found.append(value)
-                elif kind is str:
-                    texts.append(value)
-                elif kind is dict or kind is list:
-                    below.append(value)
-        level, depth = below, depth + 1
-        if n > MOST_VALUES or (level and depth > DEEPEST):
-            return False
-    return (
-        max(found, default=0) < _LARGEST_WHOLE
-        and min(found, default=0) >= -_LARGEST_WHOLE
-        and max(map(len, keys), default=0) <= LONGEST_KEY
-        and max(map(len, texts), default=0) <= LONGEST_TEXT
-        and "".join(keys).isprintable()
-        and "".join(texts).isprintable()
-    )
 
 
 def _check(document: Any, where: str) -> None:
