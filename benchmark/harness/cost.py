@@ -10,9 +10,9 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config import registry
-from benchmark.contract import TwoLists
 from benchmark.data.features import Block
 from benchmark.data.serialization import read_dataset
+from benchmark.harness.evaluation.cases import load_merge
 from benchmark.harness.graph import EvaluationStage, Result, Stage, StageOf
 from benchmark.harness.store import Store
 from benchmark.harness.work import EmbeddingWork, ModelWork, TakenWork
@@ -79,7 +79,8 @@ def _work(evaluation: EvaluationStage, metas: Mapping[str, Any], store: Store) -
         query += products
     # Side-information that a conversion computes has numbers where the first may have bits.
     beside = side["bytes"] if stored[1] is first_side else _FLOAT * stored[1].shape[1]
-    both = any(_keeps_both(folder / "merge.safetensors") for folder in updates)
+    merges = filter(None, map(load_merge, updates))
+    both = any(merge.searches and merge.fused_by != "second" for merge in merges)  # two indexes
     return {
         "multiply_adds": _embedding(embedded[-1], metas, store),
         # With text queries images have an encoder of their own.
@@ -92,14 +93,6 @@ def _work(evaluation: EvaluationStage, metas: Mapping[str, Any], store: Store) -
     }
 
 
-def _keeps_both(path: Path) -> bool:
-    """Tell an update that keeps a whole index of new vectors beside the old one."""
-    if not path.exists():
-        return False
-    merge = load_module(path)
-    return isinstance(merge, TwoLists) and merge.searches and merge.fused_by != "second"
-
-
 def _apply(path: Path, *arrays: Any) -> tuple[int, tuple[Any, ...]]:
     """Multiply-adds of a part of an update, and its output; without one the input."""
     if not path.exists():
@@ -110,7 +103,7 @@ def _apply(path: Path, *arrays: Any) -> tuple[int, tuple[Any, ...]]:
 
 def _embedding(stage: EmbeddingStage, metas: Mapping[str, Any], store: Store) -> int:
     """Multiply-adds of embedding an image as a stage does; of a frozen backbone, too."""
-    blocks = _blocks(stage, metas)
+    blocks = tuple((f["key"], f["dim"]) for f in _features(stage, metas))
     if blocks:
         shape: tuple[int, ...] = (sum(width for _, width in blocks), 1, 1)
     else:
@@ -124,13 +117,8 @@ def _model_file(stage: EmbeddingStage, store: Store) -> Path:
 
 
 def _features(stage: EmbeddingStage, metas: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Facts of the features that a stage sees in place of images."""
     return [metas[view.name]["facts"] for views in stage.work.frozen for view in views]
-
-
-def _blocks(stage: EmbeddingStage, metas: Mapping[str, Any]) -> tuple[Block, ...]:
-    """Features that a stage sees in place of images."""
-    facts = _features(stage, metas)
-    return tuple((f["key"], f["dim"]) for f in facts)
 
 
 def _backbones(
@@ -138,9 +126,7 @@ def _backbones(
 ) -> list[Mapping[str, Any]]:
     """Facts of the frozen backbones that a stage's model stands on."""
     facts = _features(stage, metas)
-    if not facts:
-        return []
-    parts = load_module(_model_file(stage, store)).modules()
+    parts = load_module(_model_file(stage, store)).modules() if facts else ()
     used = {part.key for part in parts if isinstance(part, StoredFeatures)}
     return [each for each in facts if each["key"] in used]
 

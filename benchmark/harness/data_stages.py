@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from benchmark.config import registry
 from benchmark.config.data_roots import Root
@@ -66,14 +65,5 @@ def data_stage(
     name: str, options: PlainValues, source: PlainValues, root: Root, more: str = ""
 ) -> Stage:
     """A dataset; ``more`` stands behind its name in the title."""
-    work = DataWork[Stage](
-        dataset=name, options=dict(options), source=source, data_root=_plain_root(root)
-    )
+    work = DataWork[Stage](dataset=name, options=dict(options), source=source, data_root=root)
     return Stage(StageTitle("dataset", name + more), work)
-
-
-def _plain_root(root: Root) -> Any:
-    """Folders as a stage passes them on, in JSON."""
-    if isinstance(root, Mapping):
-        return {name: str(path) for name, path in root.items()}
-    return None if root is None else str(root)

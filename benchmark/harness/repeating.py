@@ -205,15 +205,9 @@ def request_of(
     settings = {k: v for k, v in record.changed.items() if k != "first_seed"}
     apart = record.first_seed if "first_seed" in record.changed else None
     return make_requests(
-        [record.method],
-        record.protocol,
-        record.track,
-        data_root=data_root,
-        seeds=[record.seed],
-        settings=settings,
-        first_seed=apart,
-        without_data=without_data,
-    )[0]
+        [record.method], record.protocol, record.track, data_root=data_root, seeds=[record.seed],
+        settings=settings, first_seed=apart, without_data=without_data,
+    )[0]  # fmt: skip
 
 
 def other_work(record: Record, request: Request) -> str:

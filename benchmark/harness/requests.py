@@ -17,7 +17,6 @@ from benchmark.config.overrides import expand
 from benchmark.config.protocols import Protocol
 from benchmark.config.recipes import PACKAGED, is_here
 from benchmark.config.setup import Precision, Setup
-from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, UnsuitedError, located
 from benchmark.harness.execution import faults_of_adapters
 from benchmark.harness.graph import TRAINING, Plan
@@ -151,7 +150,9 @@ def make_request(
     changes = dict(settings or {})
     spec = load_protocol(protocol) if isinstance(protocol, str) else protocol
     root, on = parse_root(data_root), load_track(track)
-    _check_roots(on, root)
+    dataset = registry.check_options(on.dataset, on.data, f"{on.id}.yaml: data")
+    other = on.other_domain.get("dataset")
+    check_roots(dataset, on.dataset, root, [str(other)] if other else [])
     setup = _with_hashes(set_up(spec, on, changes, labels, root))
     if first_seed is not None:
         setup = replace(setup, changed={**setup.changed, "first_seed": first_seed})
@@ -172,13 +173,6 @@ def _seeds(name: str, given: Iterable[int]) -> list[int]:
         got = f"{given!r:.60}"
         raise BenchError(f"{name}: expected whole numbers from 0 on, below 2^63, got {got}")
     return seeds
-
-
-def _check_roots(track: Track, root: Root) -> None:
-    """Refuse folders of which one is missing, or belongs to no dataset of the track."""
-    dataset = registry.check_options(track.dataset, track.data, f"{track.id}.yaml: data")
-    other = track.other_domain.get("dataset")
-    check_roots(dataset, track.dataset, root, [str(other)] if other else [])
 
 
 def _with_hashes(setup: Setup) -> Setup:

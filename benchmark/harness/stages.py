@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from benchmark.config import registry
-from benchmark.config.data_roots import parse_root, root_of
 from benchmark.config.files import file_digest, sha256_of
 from benchmark.config.reading import build
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
@@ -81,7 +80,7 @@ def run_stage(work: kinds.StageWork[Path], context: Context) -> Facts:
 def data(work: kinds.DataWork[Path], context: Context) -> Facts:
     """Load a dataset and keep it as arrays."""
     reader = read_options(work.dataset, work.options)
-    dataset = reader.load(root_of(reader, work.dataset, parse_root(work.data_root)))
+    dataset = reader.load(work.data_root)
     write_dataset(dataset, context.out)
     return {
         "fingerprint": dataset.fingerprint(), "n_train": len(dataset.train),

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from benchmark.config import registry
+from benchmark.config.checks import holds
 from benchmark.config.files import read_bytes
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import AbsentError, BenchError, nearest
@@ -28,28 +29,17 @@ _LONGEST = 1000
 _LARGEST = {"%": 100.0, "fraction": 1.0, "M": math.inf, "count": math.inf}
 
 
-def _expected(test: Callable[[str], object], message: str) -> AfterValidator:
-    def check(text: str) -> str:
-        if not test(text):
-            raise ValueError(f"{message}, got {text!r:.60}")
-        return text
-
-    return AfterValidator(check)
+def _tidy(text: str) -> str:
+    if not text.isprintable() or text != text.strip():
+        raise ValueError(f"unprintable text or spaces around it, got {text!r:.60}")
+    return text
 
 
-Text = Annotated[
-    str,
-    _expected(lambda t: t.isprintable() and t == t.strip(), "unprintable text or spaces around it"),
-    Field(max_length=_LONGEST),
-]
-_NOT_EMPTY = _expected(bool, "expected a value")
+Text = Annotated[str, AfterValidator(_tidy), Field(max_length=_LONGEST)]
+_NOT_EMPTY = holds(bool, "a value")
 Given = Annotated[Text, _NOT_EMPTY]
-Decimal = Annotated[
-    Text,
-    _expected(
-        re.compile(r"(-?[0-9]{1,9}(\.[0-9]{1,9})?)?").fullmatch, "expected a number such as 77.86"
-    ),
-]
+_DECIMAL = re.compile(r"(-?[0-9]{1,9}(\.[0-9]{1,9})?)?")
+Decimal = Annotated[Text, holds(_DECIMAL.fullmatch, "a number such as 77.86")]
 
 
 class Paper(Model):

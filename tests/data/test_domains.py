@@ -105,7 +105,7 @@ def test_side_information_from_another_domain_needs_its_root(roots):
         request.plan()
     plan = make_request(**ask, data_root=roots).plan()
     folders = [s.work.data_root for s in plan.stages if s.kind == "data"]
-    assert sorted(folders) == sorted(map(str, roots.values()))
+    assert sorted(folders) == sorted(roots.values())
     assert make_request(**ask, without_data=True).plan().stages
 
 
