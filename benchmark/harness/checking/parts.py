@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from benchmark.config.declarations import MethodDeclaration
 from benchmark.config.recipes import ModelSpec
-from benchmark.contract.arrays import apply
 from benchmark.contract.conversion import PARTS
 from benchmark.data.base import Images
 from benchmark.errors import BenchError
 from benchmark.harness.artifacts import HEAD, Stored
 from benchmark.harness.checking.lists import check_lists, untrue
-from benchmark.harness.checking.replay import applied
+from benchmark.harness.checking.replay import applied, outputs_of
 from benchmark.harness.cost import multiply_adds
 from benchmark.harness.evaluation.cases import load_merge
 from benchmark.models.backbones import Encoder
@@ -192,9 +191,7 @@ def check_each_alone(given: Given) -> None:
         arrays = given.inputs(name)
 
         def output(rows: Any, part: Portable = part, arrays: Any = arrays) -> tuple[Vectors, ...]:
-            out = apply(part, *(None if a is None else a[rows] for a in arrays))
-            found = out if isinstance(out, tuple) else (out,)
-            return tuple(v for v in found if v is not None)
+            return outputs_of(part, *(None if a is None else a[rows] for a in arrays))
 
         _compare(_NAMES.get(name, name), output, len(given.new))
     model, images = load_module(given.model), given.images[np.arange(min(_SOME, len(given.new)))]

@@ -8,13 +8,12 @@ import numpy as np
 from benchmark.errors import BenchError
 from benchmark.harness.checking.replay import (
     FAILURE,
-    Arrays,
     Done,
     Elsewhere,
     Output,
+    Part,
     Poison,
     Twin,
-    Work,
     applied,
     other_images,
     other_images_and_labels,
@@ -30,8 +29,6 @@ _POISONS = {
     "reading evaluation labels": Poison(other_labels, embeddings=False),
     "training on evaluation items": Poison(other_images, embeddings=True),
 }
-Part = tuple[Path, Arrays]
-"""File of a part of an update, and the arrays that it is tried on."""
 
 
 def check_replays(
@@ -53,9 +50,8 @@ def check_replays(
     first = {s.name: output_of(store.path(s.name), store.meta(s.name)["facts"]) for s in own}
     with Elsewhere() as elsewhere:
         # Each process begins with another seed, so what is kept from it shows in the second.
-        pairs = [elsewhere.do(twin, Work(stages=(with_seed(s, 1), s))) for s in own]
-        work = Work(tuple(parts), tuple(own))
-        unseen = elsewhere.do(Twin(store, seen, poisoned, _POISON), work)
+        pairs = [elsewhere.do(twin, [with_seed(s, 1), s]) for s in own]
+        unseen = elsewhere.do(Twin(store, seen, poisoned, _POISON), own, parts)
         for stage, pair in zip(own, pairs, strict=True):
             here = [twin.output(with_seed(stage, 1)), twin.output(stage)]
             if here != pair.result().stages or here[1] != first[stage.name]:
@@ -73,7 +69,7 @@ def check_replays(
         if _apart(expected, unseen.result(), parts):
 
             def done(poison: Poison | None, name: str) -> Done:
-                return elsewhere.do(Twin(store, seen, folder / name, poison), work).result()
+                return elsewhere.do(Twin(store, seen, folder / name, poison), own, parts).result()
 
             raise _poisoned(expected, parts, done)
     yield "evaluation items and their labels change nothing"
@@ -115,7 +111,7 @@ def _differences(first: Output, again: Output) -> str:
 
 def _not_repeated(elsewhere: Elsewhere, twin: Twin, stage: Stage) -> BenchError:
     """Tell chance from memory: two fresh processes differ by chance alone."""
-    pair = [elsewhere.do(twin, Work(stages=(stage,))).result().stages[0] for _ in range(2)]
+    pair = [elsewhere.do(twin, [stage]).result().stages[0] for _ in range(2)]
     if pair[0] != pair[1]:
         return BenchError(
             "non-deterministic: two updates with one seed differ in "

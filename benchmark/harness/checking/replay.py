@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,15 +28,17 @@ from benchmark.harness.graph import Stage
 from benchmark.harness.stages import Context, run_stage
 from benchmark.harness.store import Store
 from benchmark.harness.work import DataWork, EmbeddingWork
-from benchmark.models.module import load_module
+from benchmark.models.module import Portable, load_module
 from benchmark.training.device import Device
 from benchmark.training.loop import checkpoints_each_epoch
 
 Output = dict[str, str]
 """Digest of each file that a stage writes, and of its facts; or its failure, in words."""
 FAILURE = "failure"
-Change = Callable[[Dataset], Dataset]
+Change = Callable[[Evaluation], Evaluation]
 Arrays = tuple[Any, ...]
+Part = tuple[Path, Arrays]
+"""File of a part of an update, and the arrays that it is tried on."""
 _COLUMNS = ("labels", "camera", "media", "group", "template")
 
 
@@ -49,7 +51,7 @@ class Poison:
     """Evaluation data exchanged for other data, which may change no update.
 
     Attributes:
-        change: What is done to the dataset, wherever it is read.
+        change: What is done to its evaluation items, wherever a dataset is read.
         embeddings: Whether stored embeddings of evaluation items are exchanged too.
     """
 
@@ -102,7 +104,10 @@ def _exchange(stage: Stage, folder: Path, poison: Poison) -> None:
     """Poison a copied stage: the dataset, or embeddings of evaluation items."""
     work = stage.work
     if isinstance(work, DataWork):
-        write_dataset(poison.change(_in_memory(read_dataset(folder))), folder)
+        # In memory: without a hold on the files that are written anew.
+        dataset = _changed(read_dataset(folder), lambda e: replace(e, images=np.array(e.images)))
+        train = replace(dataset.train, images=np.array(dataset.train.images))
+        write_dataset(_changed(replace(dataset, train=train), poison.change), folder)
     # A part by name is an evaluation set, one by a split is of training images.
     elif poison.embeddings and isinstance(work, EmbeddingWork) and isinstance(work.part, str):
         vectors = np.load(folder / VECTORS)
@@ -111,25 +116,20 @@ def _exchange(stage: Stage, folder: Path, poison: Poison) -> None:
 
 
 def attempt(stage: Stage, root: Path, folder: Path, kill: bool = False) -> Output:
-    """As :func:`replay`; the failure, if it fails."""
-    try:
-        return replay(stage, root, folder, kill)
-    except Exception as error:  # an adapter may raise anything
-        return {FAILURE: " ".join(f"{type(error).__name__}: {error}".split())[:200]}
-
-
-def replay(stage: Stage, root: Path, folder: Path, kill: bool = False) -> Output:
     """Carry a stage out on the CPU, on inputs below ``root``; ``kill`` ends it half-way."""
 
     def progress(_: float) -> None:
         if kill:
             raise _Killed
 
-    folder.mkdir(parents=True, exist_ok=True)
-    context = Context(folder, folder, Device("cpu"), progress)
-    with checkpoints_each_epoch() if kill else nullcontext():
-        facts = run_stage(stage.work.at(lambda of: root / "stages" / of.name), context)
-    return output_of(folder, facts)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        context = Context(folder, folder, Device("cpu"), progress)
+        with checkpoints_each_epoch() if kill else nullcontext():
+            facts = run_stage(stage.work.at(lambda of: root / "stages" / of.name), context)
+        return output_of(folder, facts)
+    except Exception as error:  # an adapter may raise anything
+        return {FAILURE: " ".join(f"{type(error).__name__}: {error}".split())[:200]}
 
 
 def output_of(folder: Path, facts: object) -> Output:
@@ -143,22 +143,8 @@ def with_seed(stage: Stage, seed: int) -> Stage:
     return replace(stage, work=replace(stage.work, seed=derive(seed, "check")))
 
 
-@dataclass(frozen=True)
-class Work:
-    """Work of a process of its own: first parts of updates are applied, then stages replayed.
-
-    Attributes:
-        parts: Files of modules, with the arrays that each is applied to.
-        stages: One after the other, on the twin's inputs.
-    """
-
-    parts: tuple[tuple[Path, Arrays], ...] = ()
-    stages: tuple[Stage, ...] = ()
-
-
-@dataclass(frozen=True)
-class Done:
-    """Outcome of :class:`Work`: outputs of each part, files of each stage."""
+class Done(NamedTuple):
+    """Outcome of :func:`do`: outputs of each part, files of each stage."""
 
     parts: list[Arrays]
     stages: list[Output]
@@ -186,11 +172,11 @@ class Elsewhere:
     def __init__(self) -> None:
         self.pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1)
 
-    def do(self, twin: Twin, work: Work) -> "Future[Done]":
-        """Carry work out on the inputs of a twin, in an empty folder that is also the temporary."""
+    def do(self, twin: Twin, stages: Sequence[Stage], parts: Sequence[Part] = ()) -> "Future[Done]":
+        """:func:`do` on the inputs of a twin, in an empty folder that is also the temporary one."""
         with without_interrupts():
             return self.pool.submit(
-                _do_alone, work, twin.root, twin.folder("elsewhere"), twin.poison
+                _do_alone, stages, parts, twin.root, twin.folder("elsewhere"), twin.poison
             )
 
     def __enter__(self) -> "Elsewhere":
@@ -203,73 +189,63 @@ class Elsewhere:
         self.pool.shutdown(cancel_futures=True)
 
 
-def _do_alone(work: Work, root: Path, folder: Path, poison: Poison | None) -> Done:
+def _do_alone(
+    stages: Sequence[Stage], parts: Sequence[Part], root: Path, folder: Path, poison: Poison | None
+) -> Done:
     """As :func:`do`, where what earlier updates left in files for themselves is not found."""
     warnings.simplefilter("ignore", PassedOverWarning)  # told where the check began
     root, folder = real(root), real(folder)
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     os.chdir(folder)
-    return do(work, root, folder, poison)
+    return do(stages, parts, root, folder, poison)
 
 
-def do(work: Work, root: Path, folder: Path, poison: Poison | None) -> Done:
-    """Carry work out in this process; with ``poison`` datasets are loaded changed."""
-    with _loading(work.stages, poison):
-        parts = [applied(path, arrays) for path, arrays in work.parts]
-        folders = (folder.with_name(f"{folder.name}-{i}") for i in range(len(work.stages)))
-        stages = [attempt(s, root, f) for s, f in zip(work.stages, folders, strict=True)]
-    return Done(parts, stages)
+def do(
+    stages: Sequence[Stage], parts: Sequence[Part], root: Path, folder: Path, poison: Poison | None
+) -> Done:
+    """Apply parts of updates, then replay stages; with ``poison`` datasets are loaded changed."""
+    with _loading(stages, poison):
+        given = [applied(path, arrays) for path, arrays in parts]
+        folders = (folder.with_name(f"{folder.name}-{i}") for i in range(len(stages)))
+        return Done(given, [attempt(s, root, f) for s, f in zip(stages, folders, strict=True)])
 
 
 def applied(path: Path, arrays: Arrays) -> Arrays:
     """Output of a stored part for arrays."""
-    out = apply(load_module(path), *arrays)
+    return outputs_of(load_module(path), *arrays)
+
+
+def outputs_of(part: Portable, *arrays: Any) -> Arrays:
+    """Outputs of a part for arrays, those that there are."""
+    out = apply(part, *arrays)
     return tuple(v for v in (out if isinstance(out, tuple) else (out,)) if v is not None)
 
 
-def other_labels(dataset: Dataset) -> Dataset:
-    """The dataset with labels drawn anew from some of the classes; images stay.
+def other_labels(items: Evaluation) -> Evaluation:
+    """Items with labels drawn anew from some of the classes; images stay.
 
     Neither first nor last ones: least, most, number, mean and counts of the labels are others too.
     """
-
-    def change(items: Evaluation) -> Evaluation:
-        low, high = np.quantile(items.labels, [0.1, 0.5])
-        some = np.flatnonzero((items.labels > low) & (items.labels <= high))
-        rows = np.random.default_rng(0).choice(some if len(some) else len(items), len(items))
-        return replace(items, **{name: getattr(items, name)[rows] for name in _COLUMNS})
-
-    return _changed(dataset, change)
+    low, high = np.quantile(items.labels, [0.1, 0.5])
+    some = np.flatnonzero((items.labels > low) & (items.labels <= high))
+    rows = np.random.default_rng(0).choice(some if len(some) else len(items), len(items))
+    return replace(items, **{name: getattr(items, name)[rows] for name in _COLUMNS})
 
 
-def other_images(dataset: Dataset) -> Dataset:
-    """The dataset with noise as evaluation images; labels stay."""
-
-    def change(items: Evaluation) -> Evaluation:
-        noise = np.random.default_rng(0).integers(256, size=items.images.shape, dtype=np.uint8)
-        return replace(items, images=noise)
-
-    return _changed(dataset, change)
+def other_images(items: Evaluation) -> Evaluation:
+    """Items with noise as images; labels stay."""
+    noise = np.random.default_rng(0).integers(256, size=items.images.shape, dtype=np.uint8)
+    return replace(items, images=noise)
 
 
-def other_images_and_labels(dataset: Dataset) -> Dataset:
+def other_images_and_labels(items: Evaluation) -> Evaluation:
     """Both."""
-    return other_images(other_labels(dataset))
+    return other_images(other_labels(items))
 
 
-def _changed(dataset: Dataset, change: Callable[[Evaluation], Evaluation]) -> Dataset:
+def _changed(dataset: Dataset, change: Change) -> Dataset:
     evaluations = {name: change(items) for name, items in dataset.evaluations.items()}
     return replace(dataset, evaluations=evaluations)
-
-
-def _in_memory(dataset: Dataset) -> Dataset:
-    """The dataset without a hold on its files, which may then be written anew."""
-    train = replace(dataset.train, images=np.array(dataset.train.images))
-    images = {name: np.array(items.images) for name, items in dataset.evaluations.items()}
-    evaluations = {
-        name: replace(items, images=images[name]) for name, items in dataset.evaluations.items()
-    }
-    return replace(dataset, train=train, evaluations=evaluations)
 
 
 @contextmanager
@@ -282,7 +258,7 @@ def _loading(stages: Sequence[Stage], poison: Poison | None) -> Iterator[None]:
     load, change = reader.load, poison.change
 
     def changed(self: DatasetReader, root: Path | None) -> Dataset:
-        return change(load(self, root))
+        return _changed(load(self, root), change)
 
     try:
         reader.load = changed  # type: ignore[method-assign]

@@ -37,9 +37,9 @@ def store(tmp_path_factory) -> Path:
 class Here:
     """Work done in this process, where fresh ones cost seconds and would tell no more."""
 
-    def do(self, twin, work):
+    def do(self, twin, stages, parts=()):
         done: Future = Future()
-        done.set_result(replay.do(work, twin.root, twin.folder("here"), twin.poison))
+        done.set_result(replay.do(stages, parts, twin.root, twin.folder("here"), twin.poison))
         return done
 
     def __enter__(self):
@@ -120,7 +120,7 @@ def test_processes_of_the_check_tell_nothing_again(tmp_path, monkeypatch, recwar
     monkeypatch.chdir(tmp_path)
     passed_over = partial(warnings.warn, PassedOverWarning("x"), stacklevel=2)
     monkeypatch.setattr(replay, "do", lambda *_: passed_over())
-    replay._do_alone(replay.Work(), tmp_path, tmp_path, None)
+    replay._do_alone([], [], tmp_path, tmp_path, None)
     assert not recwarn
 
 
