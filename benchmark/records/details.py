@@ -16,9 +16,9 @@ Scores at a threshold that impostors decide also have their values in draws of i
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -283,11 +283,6 @@ class _Reader:
     header: DetailsHeader
     base: "_Reader | None" = None
 
-    @cached_property
-    def found(self) -> dict[CaseMetric, QueryResults]:
-        """Results by query of every case and metric."""
-        return dict(self.results())
-
     def array(self, name: str, dtype: type, shape: tuple[int | None, ...]) -> NDArray[Any]:
         """An array of the file, checked; ``None`` in its shape is any length."""
         stored = self.arrays.get(name)
@@ -309,8 +304,10 @@ class _Reader:
             )
         return array
 
-    def results(self) -> Iterator[tuple[CaseMetric, QueryResults]]:
+    @cached_property
+    def found(self) -> dict[CaseMetric, QueryResults]:
         """Results by query of every case and metric."""
+        results: dict[CaseMetric, QueryResults] = {}
         if len(self.header.queries) > _MOST_SETS:
             raise BenchError(f"{self.path}: queries: expected at most {_MOST_SETS} sets")
         queries = {name: self.queries(name, each) for name, each in self.header.queries.items()}
@@ -319,7 +316,7 @@ class _Reader:
             raise BenchError(f"{self.path}: answers: an array comes twice")
         for column in self.header.columns:
             if column.array is None:
-                yield (column.case, column.metric), self.of_base(column)
+                results[column.case, column.metric] = self.of_base(column)
                 continue
             about = self.header.queries.get(column.queries)
             if about is None:
@@ -331,11 +328,11 @@ class _Reader:
             draws = self.draws(column)
             step = column.scale / column.levels
             levels = np.unpackbits(levels, count=n) if bits else levels
-            identity, rows = queries[column.queries]()
-            yield (column.case, column.metric), QueryResults(
-                levels.astype(np.float64) * step, identity, rows, about.n_queries,
-                0.0 if bits else step, draws,
-            )  # fmt: skip
+            values, exact = levels.astype(np.float64) * step, 0.0 if bits else step
+            results[column.case, column.metric] = QueryResults(
+                values, *queries[column.queries], about.n_queries, exact, draws
+            )
+        return results
 
     def of_base(self, column: Column) -> QueryResults:
         """Results that the base has the same."""
@@ -344,8 +341,8 @@ class _Reader:
             raise BenchError(f"{self.path}: base: no {column.case} {column.metric} in it")
         return found
 
-    def queries(self, name: str, about: QuerySet) -> Callable[[], tuple[Ints, Ints]]:
-        """Check a set of queries; gives identities and rows, which are made when first wanted."""
+    def queries(self, name: str, about: QuerySet) -> tuple[Ints, Ints]:
+        """Identities and rows of a set of queries."""
         n, n_queries = about.n, about.n_queries
         if n > n_queries:
             raise BenchError(f"{self.path}: {name}: expected at most {n_queries} queries")
@@ -353,13 +350,8 @@ class _Reader:
         if holder is None:
             raise BenchError(f"{self.path}: {name}: of a base, and none is named")
         identity = holder.array(about.base or name, np.uint32, (n,))
-
-        @cache
-        def made() -> tuple[Ints, Ints]:
-            rows = np.arange(n) if n == n_queries else kept_rows(n_queries, n)
-            return identity.astype(np.int64), rows
-
-        return made
+        rows = np.arange(n) if n == n_queries else kept_rows(n_queries, n)
+        return identity.astype(np.int64), rows
 
     def draws(self, column: Column) -> Floats | None:
         """The score of a column in draws of identities."""

@@ -186,15 +186,8 @@ def _joined(value: Values) -> Values:
 
     A score is a number, ``[score]`` with no interval known, or ``[score, low, high]``.
     """
-    intervals = value["intervals"]
-    scores = {
-        case: {
-            metric: [score, *_rounded(spans[metric])] if metric in spans else score
-            for metric, score in found.items()
-        }
-        for case, found in value["scores"].items()
-        for spans in [intervals.get(case, {})]
-    }
+    spans = value["intervals"]
+    scores = {c: _with_spans(found, spans.get(c, {})) for c, found in value["scores"].items()}
     cost = {k: v for k, v in value["cost"].items() if v is not None}
     joined = {k: v for k, v in value.items() if k != "intervals"}
     return joined | {"scores": scores, "cost": cost, "counts": _same_counts(value["counts"])}
@@ -214,33 +207,38 @@ def _short_order(order: Values) -> Values:
     """An order without its curves, each score with its interval as in :func:`_joined`."""
     spans = order["intervals"]
     short = {k: v for k, v in order.items() if k not in (*_CURVES, *_OF_ORDERS, "intervals")}
-    for part, prefix in _OF_ORDERS.items():
-        short[part] = {
-            metric: [score, *_rounded(spans[prefix + metric])]
-            if prefix + metric in spans
-            else score
-            for metric, score in order[part].items()
-        }
-    return short
+    return short | {k: _with_spans(order[k], spans, prefix) for k, prefix in _OF_ORDERS.items()}
 
 
 def _whole_order(short: Values, curves: Values) -> Values:
     """The inverse of :func:`_short_order`; without curves these are empty."""
     order: Values = {**short, "intervals": {}}
     for part, prefix in _OF_ORDERS.items():
-        order[part] = {}
-        for metric, each in short[part].items():
-            score, *span = each if isinstance(each, list) else (each,)
-            order[part][metric] = score
-            if isinstance(each, list):
-                order["intervals"][prefix + metric] = span or None
+        order[part], spans = _without_spans(short[part], prefix)
+        order["intervals"] |= spans
     for part, found in curves.items():
         order[part] = {name: _curve(each) for name, each in found.items()}
     return order
 
 
-def _rounded(span: list[float] | None) -> list[float]:
-    return [round(end, _INTERVAL) for end in span or ()]
+def _with_spans(scores: Values, spans: Values, prefix: str = "") -> Values:
+    return {
+        metric: [score, *(round(end, _INTERVAL) for end in spans[prefix + metric] or ())]
+        if prefix + metric in spans
+        else score
+        for metric, score in scores.items()
+    }
+
+
+def _without_spans(joined: Values, prefix: str = "") -> tuple[Values, Values]:
+    """The inverse of :func:`_with_spans`."""
+    scores: Values = {}
+    spans: Values = {}
+    for metric, each in joined.items():
+        scores[metric], *span = each if isinstance(each, list) else (each,)
+        if isinstance(each, list):
+            spans[prefix + metric] = span or None
+    return scores, spans
 
 
 def _split(value: Values) -> Values:
@@ -248,12 +246,7 @@ def _split(value: Values) -> Values:
     scores: Values = {}
     intervals: Values = {}
     for case, found in sorted(value["scores"].items()):
-        scores[case], intervals[case] = {}, {}
-        for metric, each in sorted(found.items()):
-            score, *span = each if isinstance(each, list) else (each,)
-            scores[case][metric] = score
-            if isinstance(each, list):
-                intervals[case][metric] = span or None
+        scores[case], intervals[case] = _without_spans(dict(sorted(found.items())))
     counts = value["counts"]
     counts = {k: counts[v] if isinstance(v, str) else v for k, v in sorted(counts.items())}
     over = value.get("over") and dict(sorted(value["over"].items()))
