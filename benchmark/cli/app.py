@@ -265,15 +265,9 @@ def perf(
         writable(as_json.parent, "--json")
         require_file_place(as_json, "--json")
     document = suite.document(
-        what,
-        queries=queries,
-        gallery=gallery,
-        dim=dim,
-        classes=classes,
-        items=items,
-        side=side,
+        what, queries=queries, gallery=gallery, dim=dim, classes=classes, items=items, side=side,
         samples=samples,
-    )
+    )  # fmt: skip
     records.print_tables([table(document["rows"])])
     if as_json is not None:
         write_json(as_json, document)

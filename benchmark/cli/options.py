@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 # Groups of verbs in ``bench --help``, and in docs/commands.md.
 MEASURE = "Measure methods"
@@ -15,16 +15,16 @@ PANELS = (MEASURE, VECTORS, ADD, LOOK_UP, MAINTAIN)
 
 Form = Annotated[
     Literal["terminal", "csv", "markdown", "latex"],
-    typer.Option("--format", "-f", help="How to write it."),
+    Option("--format", "-f", help="How to write it."),
 ]
 Runs = Annotated[
     list[Path] | None,
-    typer.Argument(help="Folders of records, or single ones; by default `runs`.", metavar="RUNS"),
+    Argument(help="Folders of records, or single ones; by default `runs`.", metavar="RUNS"),
 ]
 
 
 def _words(names: str, flag: str, *short: str) -> object:
-    return typer.Option(flag, *short, help=f"{names}, with commas; else all.")
+    return Option(flag, *short, help=f"{names}, with commas; else all.")
 
 
 Methods = Annotated[str, _words("Methods", "--methods", "-m")]
@@ -33,26 +33,26 @@ Tracks = Annotated[str, _words("Tracks", "--track", "-t")]
 Datasets = Annotated[str, _words("Datasets", "--dataset")]
 Papers = Annotated[str, _words("Papers", "--paper")]
 PaperMetrics = Annotated[str, _words("Metrics", "--metrics")]
-Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: `0`, `0,1,2` or `0-4`; else all.")]
+Seeds = Annotated[str, Option("--seeds", help="Seeds: `0`, `0,1,2` or `0-4`; else all.")]
 Metrics = Annotated[
     str,
-    typer.Option(
+    Option(
         "--metrics", help="Metrics, with commas, or `all`; else the main ones. `avg` is MixBCT's."
     ),
 ]
 Cases = Annotated[
     str,
-    typer.Option(
+    Option(
         "--cases",
         help="Cases, with commas, or `all`; else the main ones. `A - B` is their difference.",
     ),
 ]
 _BY_QUERY = "with commas, or `all` with results by query; else the main ones."
-QueryMetrics = Annotated[str, typer.Option("--metrics", help=f"Metrics, {_BY_QUERY}")]
-QueryCases = Annotated[str, typer.Option("--cases", help=f"Cases, {_BY_QUERY}")]
+QueryMetrics = Annotated[str, Option("--metrics", help=f"Metrics, {_BY_QUERY}")]
+QueryCases = Annotated[str, Option("--cases", help=f"Cases, {_BY_QUERY}")]
 Published = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--published",
         help="Folder of published models, which are taken instead of trained; else "
         "`results/models` of the checkout. `none` trains all.",
@@ -60,18 +60,18 @@ Published = Annotated[
     ),
 ]
 Store = Annotated[
-    Path | None, typer.Option("--store", help="Folder of stage outputs; else the user's cache.")
+    Path | None, Option("--store", help="Folder of stage outputs; else the user's cache.")
 ]
 Engine = Annotated[
-    Literal["local", "ray"], typer.Option("--engine", help="`local`, or `ray` for a cluster.")
+    Literal["local", "ray"], Option("--engine", help="`local`, or `ray` for a cluster.")
 ]
 PlotsAndCsv = Annotated[
-    Path | None, typer.Option("--out", help="Also write plots and CSV into a folder.")
+    Path | None, Option("--out", help="Also write plots and CSV into a folder.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+AsJson = Annotated[bool, Option("--json", help="For programs.")]
 Protocol = Annotated[
     str,
-    typer.Option(
+    Option(
         "--protocol",
         "-p",
         help="A protocol, one of its settings (`arch-change:deeper`), or the path of a YAML file.",

@@ -198,27 +198,20 @@ def schema() -> None:
 )
 def leaderboard(
     out: Annotated[Path | None, Option("--out", help="Folder of the site.")] = None,
-    runs: Annotated[
-        list[Path] | None,
-        Argument(
-            help="Folders of records; by default `results/measured` if it exists, else `runs`. "
-            "Of two records of one run the first is shown.",
-            metavar="RUNS",
-        ),
-    ] = None,
-    freeze: Annotated[
-        str,
-        Option(help="Write the standings as this release, which pages of changes compare with."),
-    ] = "",
+    runs: Annotated[list[Path] | None, Argument(
+        metavar="RUNS",
+        help="Folders of records; by default `results/measured` if it exists, else `runs`. "
+        "Of two records of one run the first is shown.",
+    )] = None,
+    freeze: Annotated[str, Option(
+        help="Write the standings as this release, which pages of changes compare with."
+    )] = "",
     releases: Annotated[Path, Option(help="Folder of frozen releases.")] = Path("results/releases"),
-    data_root: Annotated[
-        list[str] | None,
-        Option(
-            help="Folder of a track's images, `cifar100-small=DIR`: pages then show queries of it "
-            "too, whose pictures may not be passed on. Repeatable."
-        ),
-    ] = None,
-) -> None:
+    data_root: Annotated[list[str] | None, Option(
+        help="Folder of a track's images, `cifar100-small=DIR`: pages then show queries of it "
+        "too, whose pictures may not be passed on. Repeatable."
+    )] = None,
+) -> None:  # fmt: skip
     """Write records as a static site, which opens from disk: half a minute."""
     from benchmark.config.files import plain_io_errors, writable
     from leaderboard.site import build_folder
@@ -265,13 +258,9 @@ def selected(
     from benchmark.records.selection import read_selection
 
     return read_selection(
-        runs or [Path("runs")],
-        on_damaged=print_skipped,
-        method=split(methods),
-        protocol=split(protocols),
-        track=split(tracks),
-        seed=parse_seeds(seeds) if seeds else [],
-    )
+        runs or [Path("runs")], on_damaged=print_skipped, method=split(methods),
+        protocol=split(protocols), track=split(tracks), seed=parse_seeds(seeds) if seeds else [],
+    )  # fmt: skip
 
 
 def print_skipped(error: BenchError) -> None:

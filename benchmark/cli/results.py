@@ -216,13 +216,9 @@ def _write_pictures(out: Path, roots: dict[str, Path], seeds: Collection[int]) -
 
 
 def _look(
-    path: Path | None,
-    protocols: str,
-    tracks: str,
-    out: Path,
-    roots: dict[str, Path],
+    path: Path | None, protocols: str, tracks: str, out: Path, roots: dict[str, Path],
     store: Path | None,
-) -> tuple[CoreBoard, list[UnitStatus], list[TimeEstimate]]:
+) -> tuple[CoreBoard, list[UnitStatus], list[TimeEstimate]]:  # fmt: skip
     from benchmark.config.files import default_store
     from benchmark.harness.board_costs import Estimates, stages_left
     from benchmark.harness.core_board import read_core_board, unit_statuses

@@ -249,16 +249,14 @@ class Conversion:
 
     def _stored(self, vectors: ArrayLike, side: ArrayLike | None) -> tuple[Vectors, Vectors | None]:
         stored = as_vectors("vectors", vectors), None if side is None else as_vectors("side", side)
-        self._check_sizes("vectors", *stored)
-        require_direction("vectors", stored[0], self.distance)
-        return stored
-
-    def _check_sizes(self, name: str, vectors: Vectors, side: Vectors | None) -> None:
-        for label, rows, dim in ((name, vectors, self.dims.old), ("side", side, self.dims.side)):
-            expected = [len(vectors), dim] if dim else "no side-information"
+        sizes = ("vectors", self.dims.old), ("side", self.dims.side)
+        for (name, dim), rows in zip(sizes, stored, strict=True):
+            expected = [len(stored[0]), dim] if dim else "no side-information"
             got = "no side-information" if rows is None else list(rows.shape)
             if got != expected:
-                raise BenchError(f"{label}: expected {expected}, got {got}")
+                raise BenchError(f"{name}: expected {expected}, got {got}")
+        require_direction("vectors", stored[0], self.distance)
+        return stored
 
 
 def _shape(value: Any) -> tuple[int, ...]:
