@@ -30,47 +30,36 @@ CHANGES = ("training", "gallery", "queries", "dimension")
 class MethodDeclaration(ABC):
     """Declarations of a method; its fields are its hyper-parameters.
 
-    Class attributes:
-        paper: Where it comes from: title, authors, year.
-        fidelity: What it was built from, see :data:`FIDELITIES`; where variants differ, a mapping
-            of variants, ``""`` for the method itself and all others. It is no part of its code.
-        own_model: False when the new model is the independent one, so nothing is trained
-            or embedded again.
-        own_first: True when the first generation is trained the method's own way.
-        runs_old_model: True when the old model itself embeds new images, beside or instead of the
-            new one; such a method cannot serve text queries, whose old model reads texts.
-        reads_old_head: False when it makes nothing of the old classifier where a protocol keeps it:
-            then a training is shared with protocols that discard it.
-        model_runs: Embedding models that run on a query.
-        indexes: Indexes of the gallery that are kept, at most at one time.
-        fitted: False where nothing is fitted on pairs of vectors, so that none are needed. Like
-            ``fidelity`` it is no part of its code.
-        control: Is it a control, which a page shows without a rank?
-        baseline: Where hardly any work already gives it: what that is, in words for pages. Like
-            ``fidelity`` it is no part of its code.
-        trains: What is trained at an update, in words for its card; empty: a new model, or none
-            without ``own_model``.
-        variants: Named sets of parameters.
-        builds_on: Other methods that it takes parts of: their code is a part of its own.
-        variant_of: The method of which it is a variant that needs code of its own; ``every`` method
-            leaves it out, as it does other variants.
+    ``fidelity``, ``fitted`` and ``baseline`` are no part of its code.
     """
 
     __pydantic_config__ = STRICT
-    paper: ClassVar[str] = ""
+    paper: ClassVar[str] = ""  # where it comes from: title, authors, year
+    # what it was built from, see FIDELITIES; where variants differ, a mapping of variants, "" for
+    # the method itself and all others
     fidelity: ClassVar[str | Mapping[str, str]] = ""
+    # False when the new model is the independent one, so nothing is trained or embedded again
     own_model: ClassVar[bool] = True
-    own_first: ClassVar[bool] = False
+    own_first: ClassVar[bool] = False  # the first generation is trained the method's own way
+    # the old model itself embeds new images, beside or instead of the new one; such a method cannot
+    # serve text queries, whose old model reads texts
     runs_old_model: ClassVar[bool] = False
+    # False when it makes nothing of the old classifier where a protocol keeps it: then a training
+    # is shared with protocols that discard it
     reads_old_head: ClassVar[bool] = True
-    model_runs: ClassVar[int] = 1
-    indexes: ClassVar[int] = 1
-    fitted: ClassVar[bool] = True
-    control: ClassVar[bool] = False
+    model_runs: ClassVar[int] = 1  # embedding models that run on a query
+    indexes: ClassVar[int] = 1  # of the gallery that are kept, at most at one time
+    fitted: ClassVar[bool] = True  # False where no pairs of vectors are needed to fit on
+    control: ClassVar[bool] = False  # which a page shows without a rank
+    # where hardly any work already gives it: what that is, in words for pages
     baseline: ClassVar[str] = ""
+    # what is trained at an update, in words for its card; empty: a new model, or none without
+    # ``own_model``
     trains: ClassVar[str] = ""
-    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    builds_on: ClassVar[tuple[str, ...]] = ()
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # named sets of parameters
+    builds_on: ClassVar[tuple[str, ...]] = ()  # methods that it takes parts of, with their code
+    # the method of which it is a variant that needs code of its own; ``every`` method leaves it
+    # out, as it does other variants
     variant_of: ClassVar[str] = ""
 
     @property
@@ -146,25 +135,15 @@ class PublishedSplit:
 
 @dataclass(frozen=True)
 class Origin:
-    """Source and size of a dataset.
+    """Source and size of a dataset."""
 
-    Attributes:
-        page: Its official page.
-        licence: The licence that is stated with the files; empty: none is, or whoever asks for them
-            is told the terms.
-        how: How to have what may not be downloaded without asking.
-        downloads: Files that may be.
-        counts: Published numbers, in the words of ``bench data check``.
-        source: Where these numbers are published.
-        splits: Training images of generations as a paper counts them, and which.
-    """
-
-    page: str
-    licence: str = ""
-    how: str = ""
+    page: str  # the official one
+    licence: str = ""  # as stated with the files; empty: none is, or whoever asks is told the terms
+    how: str = ""  # how to have what may not be downloaded without asking
     downloads: tuple[Download, ...] = ()
+    # published numbers, in the words of ``bench data check``
     counts: Mapping[str, int] = field(default_factory=dict)
-    source: str = ""
+    source: str = ""  # where these numbers are published
     splits: tuple[PublishedSplit, ...] = ()
 
     @property
@@ -186,27 +165,17 @@ class Offer:
 
 @dataclass(frozen=True)
 class DatasetDeclaration(ABC):
-    """Declarations of a dataset; its fields are the options that a track may set.
-
-    Class attributes:
-        columns: What its items carry beside images and classes: any of ``cameras``, ``templates``,
-            ``groups``, ``texts``.
-        evaluation_sets: Its evaluation sets by name.
-        more: What a user may do about columns that it has not, in words; empty: nothing.
-        modality: Its items: images, or texts, which stand as their bytes in place of pixels.
-        pictures: Whether its licence lets small pictures of its items be passed on.
-        needs_root: Whether it is read from a folder.
-        origin: Where its files come from; ``None`` where it is drawn, or the user's own.
-    """
+    """Declarations of a dataset; its fields are the options that a track may set."""
 
     __pydantic_config__ = STRICT
+    # beside images and classes: any of ``cameras``, ``templates``, ``groups``, ``texts``
     columns: ClassVar[frozenset[str]] = frozenset()
     evaluation_sets: ClassVar[Mapping[str, EvaluationSet]] = {"test": EvaluationSet()}
-    more: ClassVar[str] = ""
-    modality: ClassVar[Modality] = "image"
-    pictures: ClassVar[bool] = False
-    needs_root: ClassVar[bool] = False
-    origin: ClassVar[Origin | None] = None
+    more: ClassVar[str] = ""  # what a user may do about columns that it has not; empty: nothing
+    modality: ClassVar[Modality] = "image"  # texts stand as their bytes in place of pixels
+    pictures: ClassVar[bool] = False  # its licence lets small pictures of its items be passed on
+    needs_root: ClassVar[bool] = False  # it is read from a folder
+    origin: ClassVar[Origin | None] = None  # of its files; None where it is drawn, or the user's
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -232,19 +201,12 @@ class DatasetDeclaration(ABC):
 
 @dataclass(frozen=True)
 class TaskDeclaration(ABC):
-    """Declarations of a task.
+    """Declarations of a task."""
 
-    Class attributes:
-        scores: Keys of its scores, whole or as they begin.
-        needs: Columns that a dataset must have.
-        text_queries: It evaluates the cases whose queries are texts, and only these.
-        both_directions: ``old/new`` is evaluated beside ``new/old``, as 1:1 verification has no
-            gallery.
-    """
-
-    scores: ClassVar[tuple[str, ...]] = ()
-    needs: ClassVar[tuple[str, ...]] = ()
-    text_queries: ClassVar[bool] = False
+    scores: ClassVar[tuple[str, ...]] = ()  # keys of its scores, whole or as they begin
+    needs: ClassVar[tuple[str, ...]] = ()  # columns that a dataset must have
+    text_queries: ClassVar[bool] = False  # it evaluates the cases of text queries, and only these
+    # ``old/new`` is evaluated beside ``new/old``, as 1:1 verification has no gallery
     both_directions: ClassVar[bool] = False
 
     @abstractmethod

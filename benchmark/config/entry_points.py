@@ -21,15 +21,10 @@ METHODS, TRACKS, DATASETS, BACKBONES = (
 
 
 class Added(NamedTuple):
-    """Entries that other packages add to a group.
+    """Entries that other packages add to a group."""
 
-    Attributes:
-        found: Name -> module and its file.
-        broken: Name -> why it is passed over, in words that name the package.
-    """
-
-    found: dict[str, tuple[str, Path]]
-    broken: dict[str, str]
+    found: dict[str, tuple[str, Path]]  # name -> module and its file
+    broken: dict[str, str]  # name -> why it is passed over, in words that name the package
 
 
 def added(group: str, known: Mapping[str, object]) -> Added:

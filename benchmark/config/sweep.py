@@ -11,16 +11,12 @@ from benchmark.errors import BenchError
 
 @dataclass(frozen=True)
 class Axis:
-    """A field and its values.
+    """A field and its values."""
 
-    Attributes:
-        key: As in ``--set``: ``mixbct.ratio``, ``old.dim``; ``track``; several fields that move
-            together with a plus between: ``old.dim+new.dim``.
-        values: At least two, all different, in the order they are shown.
-    """
-
+    # as in ``--set``: ``mixbct.ratio``, ``old.dim``; ``track``; several fields that move together
+    # with a plus between: ``old.dim+new.dim``
     key: str
-    values: tuple[Any, ...]
+    values: tuple[Any, ...]  # at least two, all different, in the order they are shown
 
     @property
     def fields(self) -> list[str]:

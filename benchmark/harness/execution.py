@@ -47,17 +47,12 @@ class Reporter:
 
 @dataclass(frozen=True)
 class Compute:
-    """Place where stages run.
+    """Place where stages run."""
 
-    Attributes:
-        accelerator: ``auto``, ``cpu``, ``cuda`` or ``mps``.
-        devices: Devices that train one model together.
-        engine: ``local``: one after the other in this process; ``ray``: on a Ray cluster, as
-            many at once as it has room for. The store must be on a disk that all machines see.
-    """
-
-    accelerator: str = "auto"
-    devices: int = 1
+    accelerator: str = "auto"  # or ``cpu``, ``cuda``, ``mps``
+    devices: int = 1  # that train one model together
+    # ``local``: one after the other in this process; ``ray``: on a Ray cluster, as many at once as
+    # it has room for. The store must be on a disk that all machines see.
     engine: str = "local"
 
 

@@ -86,14 +86,9 @@ class Index(Model):
 
 @dataclass(frozen=True)
 class PublishedModels:
-    """Published models of a folder.
+    """Published models of a folder."""
 
-    Attributes:
-        folder: Where their files lie.
-        index: What there is.
-    """
-
-    folder: Path
+    folder: Path  # of their files
     index: Index
 
     def instead_of(self, training: Stage) -> Stage:

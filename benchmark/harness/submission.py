@@ -49,19 +49,12 @@ Step = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Submission:
-    """Findings of ``bench submit``.
+    """Findings of ``bench submit``."""
 
-    Attributes:
-        file: The adapter.
-        records: Those of the method and its variants.
-        beside: Those of ``independent`` of the same protocols, tracks and seeds.
-        missing: What has to be done first, in words.
-    """
-
-    file: MethodFile
-    records: tuple[StoredRecord, ...]
-    beside: tuple[StoredRecord, ...]
-    missing: tuple[str, ...]
+    file: MethodFile  # the adapter
+    records: tuple[StoredRecord, ...]  # of the method and its variants
+    beside: tuple[StoredRecord, ...]  # of ``independent``, the same protocols, tracks and seeds
+    missing: tuple[str, ...]  # what has to be done first, in words
 
 
 def other_than_today(record: Record) -> Iterator[str]:

@@ -14,19 +14,12 @@ _TITLE = re.compile(rf"(\S+) ({_SIDE})?(.*?)(?: \(seed (\d+)\))?", re.DOTALL)
 
 @dataclass(frozen=True)
 class StageTitle:
-    """Title of a stage, for people, and as records name it.
+    """Title of a stage, for people, and as records name it."""
 
-    Attributes:
-        verb: ``dataset``, ``features``, ``train``, ``fit``, ``embed`` or ``evaluate``.
-        of: What it is done to.
-        seed: Of a training or an evaluation.
-        side: True of the training of a side-information model.
-    """
-
-    verb: str
-    of: str
-    seed: int | None = None
-    side: bool = False
+    verb: str  # ``dataset``, ``features``, ``train``, ``fit``, ``embed`` or ``evaluate``
+    of: str  # what it is done to
+    seed: int | None = None  # of a training or an evaluation
+    side: bool = False  # True of the training of a side-information model
 
     def __str__(self) -> str:
         seed = "" if self.seed is None else f" (seed {self.seed})"

@@ -39,27 +39,16 @@ _ELEMENTWISE = 8
 
 @dataclass(frozen=True)
 class Given:
-    """Output of an update, and the embeddings that it is tried on.
-
-    Attributes:
-        method: Its adapter.
-        spec: The new model as the track has it.
-        folder: Output of the update's stage.
-        model: File of the new model.
-        old_model: File of the old one.
-        stored: What the gallery keeps by the old model, before the update.
-        new: Embeddings of the same items by the new model, ``[n, d]``.
-        images: The items.
-    """
+    """Output of an update, and the embeddings that it is tried on."""
 
     method: MethodDeclaration
-    spec: ModelSpec
-    folder: Path
-    model: Path
+    spec: ModelSpec  # the new model as the track has it
+    folder: Path  # output of the update's stage
+    model: Path  # file of the new model
     old_model: Path
-    stored: Stored
-    new: Vectors
-    images: Images
+    stored: Stored  # what the gallery keeps by the old model, before the update
+    new: Vectors  # embeddings of the same items by the new model, ``[n, d]``
+    images: Images  # the items
 
     def parts(self) -> dict[str, Portable]:
         """Its conversion, query view and priority, as far as it has them."""

@@ -48,15 +48,10 @@ class _Killed(BaseException):
 
 @dataclass(frozen=True)
 class Poison:
-    """Evaluation data exchanged for other data, which may change no update.
+    """Evaluation data exchanged for other data, which may change no update."""
 
-    Attributes:
-        change: What is done to its evaluation items, wherever a dataset is read.
-        embeddings: Whether stored embeddings of evaluation items are exchanged too.
-    """
-
-    change: Change
-    embeddings: bool
+    change: Change  # of evaluation items, wherever a dataset is read
+    embeddings: bool  # whether stored embeddings of evaluation items are exchanged too
 
 
 class Twin:
