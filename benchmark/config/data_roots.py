@@ -60,14 +60,7 @@ def root_of(dataset: DatasetDeclaration, name: str, root: Root) -> Any:
 def check_roots(dataset: DatasetDeclaration, name: str, root: Root, others: Sequence[str]) -> None:
     """Refuse folders of which one is missing, or named after a dataset that is not used.
 
-    Args:
-        dataset: The track's dataset.
-        name: Its id.
-        root: What is given.
-        others: Datasets that may have a folder besides.
-
-    Raises:
-        BenchError: Naming the dataset.
+    ``others`` may have a folder beside the dataset called ``name``; a BenchError names the one.
     """
     if root is None:
         return

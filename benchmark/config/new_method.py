@@ -23,10 +23,7 @@ PLACEHOLDERS = (
 def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path, Path]:
     """Write ``methods/<name>.py`` and ``tests/methods/test_<name>.py``; gives both paths.
 
-    Args:
-        name: Lower case, digits and hyphens.
-        kind: ``training``: a loss; ``map``: a map of stored vectors.
-        root: The checkout; by default the one that this code runs from.
+    ``root`` is the checkout, by default the one that this code runs from.
 
     Raises:
         BenchError: If the name is no such name or is taken, or this is no checkout.

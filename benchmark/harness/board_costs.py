@@ -38,19 +38,10 @@ def stages_left(
     statuses: Iterable[UnitStatus], roots: Mapping[str, Path], precision: Precision,
     stored: Callable[[str], bool] = lambda name: False, published: PublishedModels | None = None,
 ) -> Iterator[list[Stage] | None]:  # fmt: skip
-    """The stages that each unit still needs; loads torch.
+    """The stages that each unit still needs, ``None`` where it cannot be planned; loads torch.
 
-    What several need, protocols of one split among them, is of the first.
-
-    Args:
-        statuses: Units, in the order in which they are computed.
-        roots: Track -> folder of its images.
-        precision: Of the trainings.
-        stored: Whether a store has the stage of a name.
-        published: Models that are taken instead of trained.
-
-    Yields:
-        Stages of a unit; ``None`` where it cannot be planned.
+    What several need, protocols of one split among them, is of the first. ``stored`` tells whether
+    a store has the stage of a name; published models are taken instead of trained.
     """
     seen = set[str]()
     for status in statuses:
@@ -87,13 +78,9 @@ class TimeEstimate:
 class Estimates:
     """Estimates of stages from the times of others, of the nearest setting there is.
 
-    The nearest is the same stage under the same protocol, then of the same track, then any stage
-    of the same kind there, then of another track; of each the median of the last few, as code and
-    networks change. On a track, records of the wanted precision go before others.
-
-    Args:
-        records: Of any protocols, tracks, methods and seeds.
-        precision: The wanted one.
+    The nearest is the same stage under the same protocol, then of the same track, then any stage of
+    the same kind there, then of another track; of each the median of the last few, as code and
+    networks change. On a track, records of the wanted ``precision`` go before others.
     """
 
     def __init__(self, records: Iterable[Record], precision: str) -> None:

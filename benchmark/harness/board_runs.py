@@ -35,12 +35,7 @@ def jobs(
 ) -> list[Job]:  # fmt: skip
     """The commands that compute what is to be done, in the order of importance.
 
-    Args:
-        statuses: Units; those that cannot be run here are left out.
-        seconds: Estimate of each.
-        board: Precision, device.
-        roots: Track -> folder of its images.
-        folders: Further words of every command, ``--out`` and ``--store``.
+    Units that cannot be run here are left out; ``folders`` are further words of every command.
     """
     found = []
     for status, estimate in zip(statuses, seconds, strict=True):
@@ -72,19 +67,10 @@ def carry_out_jobs(
     on_start: Callable[[Job], None] = lambda job: None, runner: Runner = run_command,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[list[Job], list[Job]]:  # fmt: skip
-    """Run jobs in their order, some at a time; a job that would end after the limit is not begun.
+    """Run jobs in their order, some at a time; gives those that failed, and those not begun.
 
-    Args:
-        todo: Jobs.
-        board: Number of threads of each.
-        processes: How many at a time.
-        limit_s: Seconds after which no job should still run, as far as estimates say.
-        on_start: Called with each that begins.
-        runner: Carries out a command.
-        clock: Seconds.
-
-    Returns:
-        Jobs that failed, and jobs that were not begun.
+    A job is not begun that would end, as far as estimates say, ``limit_s`` seconds from now or
+    later.
     """
     environment = os.environ | dict.fromkeys(_THREADS, str(board.threads))
     started, failed, left = clock(), list[Job](), list[Job]()

@@ -181,11 +181,8 @@ def unit_statuses(
 ) -> Iterator[UnitStatus]:
     """Records of each unit below a folder of results; loads neither torch nor any method.
 
-    Args:
-        board: What is wanted.
-        results: Folder with ``measured/``.
-        roots: Track -> folder of its images. Without it a record's data cannot be compared, only
-            its code and its versions.
+    Without the folder of a track's images a record's data cannot be compared, only its code and its
+    versions.
     """
     for unit in board.units:
         try:

@@ -20,15 +20,8 @@ def execute(
     """Run the stages of a plan that the store does not have, or not as they were written.
 
     A method that refuses at work is left out with what depends on it. Where a bound refuses, the
-    results that need it are given up, and the others go on.
-
-    Args:
-        plan: What to do.
-        store: Where outputs lie; a killed run goes on from here.
-        compute: Where to do it.
-        reporter: Progress callbacks.
-        on_result: Called with each result as soon as its stages are there, one that was left out
-            without an evaluation.
+    results that need it are given up, and the others go on. ``on_result`` is called with each
+    result as soon as its stages are there, one that was left out without an evaluation.
 
     Raises:
         BenchError: On anything else, and in the end where a bound was refused.

@@ -33,17 +33,8 @@ def compute_features(
 ) -> dict[str, Any]:  # fmt: skip
     """Write features ``[m, d]`` of the different images of a dataset, and the rows of each part.
 
-    Args:
-        spec: The frozen model, its weights where they lie.
-        dataset: Images of one size.
-        work: Its precision, and the view, by which the training images, and no others, are
-            changed first.
-        out: Folder to write into.
-        device: Device of the backbone.
-        within: Called with the share that is done.
-
-    Returns:
-        Key and width of the features, and what an image costs.
+    Images are of one size; in a view the training images, and no others, are changed first. Gives
+    key and width of the features, and what an image costs.
     """
     parts = {TRAIN: dataset.train.images}
     if not work.view:

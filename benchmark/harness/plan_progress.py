@@ -25,11 +25,7 @@ class PlanProgress:
 
     A method that refuses at work gives a result without an evaluation, which says why. Where a
     bound refuses, its results are given up and the others go on: what they cost is not lost.
-
-    Args:
-        results: All results of the plan.
-        missing: The stages that are to run.
-        on_result: Called with each result that is whole, those first that wait for no stage.
+    Results that wait for no stage are handed over first.
     """
 
     def __init__(

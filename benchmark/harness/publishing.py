@@ -62,17 +62,10 @@ def publish(
 ) -> Publication:  # fmt: skip
     """Write ``models`` below a folder of results: files by hash, and the index.
 
-    First generations come first, then independent models, by the importance of their boards, as
-    many as ``most_bytes`` allow. What was published before and is still wanted stays.
-
-    Args:
-        board: Its records of ``independent`` name the models.
-        results: Folder with ``measured/``.
-        stores: Folders of stage outputs.
-        roots: Track -> folder of its images, without which its stages have no name.
-        most_bytes: Of all files together, first generations apart.
-        address: Where the files beyond that are put, for runs to fetch.
-        say: Called with a line for each model of a store that is left out, and why.
+    The board's records of ``independent`` name the models. First generations are all written, then
+    independent models, by the importance of their boards, while all files together have no more
+    than ``most_bytes``. Files beyond that are put at the ``address``, for runs to fetch. What was
+    published before and is still wanted stays. ``say`` is told why a store's model is left out.
 
     Raises:
         BenchError: If a record is missing, damaged or of other work than this code's.

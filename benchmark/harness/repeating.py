@@ -140,11 +140,7 @@ def repeat(
 ) -> Repetition:  # fmt: skip
     """Train, embed and score a record's work again, on as many threads as it had.
 
-    Args:
-        record: One that was read.
-        data_root: Folder of the images, if its track needs one.
-        store: Keeps what is trained for the next verification; by default nothing is kept.
-        reporter: Progress callbacks.
+    ``store`` keeps what is trained for the next verification; by default nothing is kept.
 
     Raises:
         BenchError: If this code would do other work than the record's.

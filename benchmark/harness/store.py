@@ -64,14 +64,10 @@ class Entry:
 class Store:
     """A folder of finished stages, and of work in progress that a later run goes on with.
 
-    A finished stage has a sealed ``stage.json`` with the size and SHA-256 of each of its files.
-    A store that has all that a run needs may lie on a disk that cannot be written.
-
-    Args:
-        root: The folder; made when the first stage is written.
-
-    Raises:
-        BenchError: If its path is not UTF-8, which the library that reads weights asks for.
+    It is made when the first stage is written. A finished stage has a sealed ``stage.json`` with
+    the size and SHA-256 of each of its files. A store that has all that a run needs may lie on a
+    disk that cannot be written. A BenchError if its path is not UTF-8, which the library that reads
+    weights asks for.
     """
 
     def __init__(self, root: Path) -> None:

@@ -21,12 +21,7 @@ Scores = Mapping[str, float | None]
 
 
 def contradictions(record: Record, details: Details | None) -> Iterator[str]:
-    """Gaps and contradictions of a finished record.
-
-    Args:
-        record: One of status ``done``.
-        details: Its details, with results by query; ``None`` if it has none.
-    """
+    """Gaps and contradictions of a record that is done, and its details with results by query."""
     yield from _missing(record)
     yield from _of_scores(record)
     yield from _of_bounds(record)

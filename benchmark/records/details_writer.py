@@ -61,19 +61,16 @@ def pack(
     levels: Sequence[int] = _LEVELS, base: Base | None = None, record: str | None = None,
     small: bool = False,
 ) -> bytes:  # fmt: skip
-    """The file of some details, shortened to ``limit`` bytes.
+    """The file of some details, shortened to ``limit`` bytes, with all identities numbered.
 
     Args:
-        details: What it holds; identities of all queries are numbered.
+        details: What it holds.
         main: Cases that are kept when others are left out.
         limit: Bytes.
         levels: Numbers of steps that are tried, the finest first.
         base: What need not be written again.
-        record: JSON of what the record's file leaves out.
+        record: JSON of what the record's file leaves out; a ValueError if it alone is too large.
         small: With xz, which takes longer, instead of gzip.
-
-    Raises:
-        ValueError: If ``record`` alone is not that small.
     """
     # Numbered before any are left out: the same identity has one number in every record.
     numbered = {

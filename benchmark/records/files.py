@@ -29,17 +29,11 @@ _RECORD = TypeAdapter(Record)
 
 
 def write_record(path: Path, record: Record, base: Values | None = None) -> None:
-    """Write a record with its seal, durably and whole or not at all.
+    """Write a record with its seal, durably and whole or not at all; a BenchError on a full disk.
 
-    Args:
-        path: Where it is written.
-        record: All of it.
-        base: What it need not say itself (:func:`benchmark.records.layout.base_of`); it is
-            written, too, and the record's details file has to keep the rest
-            (:func:`benchmark.records.slim.write_slim`). Without it the record says all.
-
-    Raises:
-        BenchError: If the disk is full.
+    With a ``base`` (:func:`benchmark.records.layout.base_of`), which is written, too, it does not
+    say what that says, and its details file has to keep the rest
+    (:func:`benchmark.records.slim.write_slim`). Without one it says all.
     """
     value = record.as_json()
     if base is not None:

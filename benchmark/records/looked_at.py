@@ -27,12 +27,9 @@ def choose_queries(bounds: Nearest) -> list[tuple[str, int]]:
     """Kind and place among ``bounds.queries`` of the twelve queries that a board's pages show.
 
     They are chosen by the models alone, without a method: fixed ones have a wrong item first in
-    old/old and a right one in new/new, broken ones the other way; typical are the first of the
-    rest, right and wrong ones in the share that the rest has of them, and stand in where there are
-    fewer of the others.
-
-    Args:
-        bounds: Of ``independent``, whose first case is old/old and whose last is new/new.
+    old/old and a right one in new/new, the first and the last case of ``independent``; broken ones
+    the other way; typical are the first of the rest, right and wrong ones in the share that the
+    rest has of them, and stand in where there are fewer of the others.
     """
     if len(bounds.cases) < 2:
         return []

@@ -47,8 +47,7 @@ def write_slim(
         path: Where the record belongs.
         record: A complete record, without a hash of its details.
         base: The record of the independent model of its seed.
-        packed: All results by query of the record, as its evaluation wrote them; ``None`` of a
-            method that is not applicable.
+        packed: All results by query as its evaluation wrote them; ``None`` where it has none.
         of_base: Those of the base.
 
     Raises:

@@ -33,11 +33,8 @@ def check_method(
 ) -> Iterator[str]:
     """Try an adapter in seconds; a line for each thing that is right.
 
-    Args:
-        label: ``bct`` or ``bct:distill``.
-        protocol: Of several settings the first one is taken.
-        track: With images in memory.
-        store: Where stages lie; by default a folder that goes afterwards.
+    Of a protocol with several settings the first one is taken; stages lie in ``store``, by default
+    in a folder that goes afterwards.
 
     Raises:
         BenchError: Naming the first fault, or why the method cannot be applied.

@@ -36,12 +36,8 @@ def check_replays(
 ) -> Iterator[str]:
     """Carry an adapter's stages out again: repeated, under another seed, killed, poisoned.
 
-    Args:
-        own: The stages.
-        seen: What lay in the store when they began, or came in between.
-        parts: What they gave; applied again in a process that has run no update.
-        store: Where everything is finished.
-        folder: To work in.
+    ``seen`` lay in the store when they began, or came in between; ``parts`` are what they gave,
+    applied again in a process that has run no update.
 
     Raises:
         BenchError: Naming what makes their output another.

@@ -55,14 +55,9 @@ class Poison:
 
 
 class Twin:
-    """A copy of stages that are finished; what runs there cannot change the store.
+    """A copy of finished stages below ``root``; what runs there cannot change the store.
 
-    Args:
-        store: Where the stages are finished.
-        stages: Those to copy.
-        root: Folder of the copy.
-        poison: What is done to the evaluation data in it, and to every dataset that is loaded
-            meanwhile.
+    A poison is given to the evaluation data in it, and to every dataset that is loaded meanwhile.
     """
 
     def __init__(
