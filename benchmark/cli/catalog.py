@@ -2,7 +2,6 @@
 
 import inspect
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 from benchmark.cli import cards
@@ -67,7 +66,8 @@ def print_list(kind: str, *, as_json: bool) -> None:
     for row in rows:
         variants = f"  [variants: {', '.join(row['variants'])}]" if row.get("variants") else ""
         fidelity = f"  ({row['fidelity']})" if row.get("fidelity") else ""
-        minutes = f"{_minutes_words(row):<9}  " if timed else ""
+        known = "-" if row.get("minutes") is None else f"{row['minutes']:.1f} min"
+        minutes = f"{known:<9}  " if timed else ""
         echo(f"{row['id']:<{width}}  {minutes}{row['summary']}{variants}{fidelity}")
     if timed:
         echo(_OF_MINUTES[kind])
@@ -91,10 +91,6 @@ def _minutes(protocol: str = "", track: str = "") -> dict[str, Any]:
     if place is None:
         return {"minutes": None, "quickest": None}
     return {"minutes": round(found[place] / 60, 1), "quickest": place[0 if track else 1]}
-
-
-def _minutes_words(row: Mapping[str, Any]) -> str:
-    return "-" if row["minutes"] is None else f"{row['minutes']:.1f} min"
 
 
 def print_card(name: str, *, as_json: bool, whole: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -245,10 +246,6 @@ def _state(record: Record, request: Request, key: str | None, board: CoreBoard) 
     return "there" if record.environment.get("threads") == str(board.threads) else "threads"
 
 
-def count_states(statuses: Collection[UnitStatus]) -> dict[State, int]:
+def count_states(statuses: Collection[UnitStatus]) -> Counter[State]:
     """State -> number of records."""
-    counts: dict[State, int] = {}
-    for status in statuses:
-        for state in status.states.values():
-            counts[state] = counts.get(state, 0) + 1
-    return counts
+    return Counter(state for status in statuses for state in status.states.values())

@@ -74,6 +74,7 @@ class _Pictures:
     ) -> None:  # fmt: skip
         _, self.channels, self.side, _ = dataset.train.images.shape
         self.network = frozen_backbone(spec, self.channels, self.side).to(device)
+        self.parameters = sum(p.numel() for p in self.network.parameters())
         self.device, self.view = device, work.view
         self.rng = generator(0, "stored view", self.view)
         self.changes = build(Augment, work.augment or {}, "stage: augment")
@@ -88,10 +89,6 @@ class _Pictures:
         return made
 
     @property
-    def parameters(self) -> int:
-        return sum(p.numel() for p in self.network.parameters())
-
-    @property
     def multiply_adds(self) -> int:
         one = torch.zeros(1, self.channels, self.side, self.side)
         return multiply_adds(self.network.cpu(), one)[0]
@@ -104,13 +101,10 @@ class _Texts:
 
     def __init__(self, spec: ModelSpec, *_: Any) -> None:
         self.network = TextEmbedder(load_embedder(spec.embedder))
+        self.parameters = self.network.embedder.parameters
 
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
         return self.network(from_bytes(pixels), queries=False)
-
-    @property
-    def parameters(self) -> int:
-        return self.network.embedder.parameters
 
     @property
     def multiply_adds(self) -> int:
