@@ -1,24 +1,14 @@
 """Generations that are apart: fractions and groups that share no image."""
 
 import pytest
-import yaml
+from support.protocol_files import write
 
 from benchmark.config.generations import GenerationSpec, overlap, shared_classes
 from benchmark.config.loading import load_protocol
 from benchmark.errors import BenchError
 from benchmark.harness.requests import make_request as request
 
-MINE = {
-    "id": "mine", "version": 1, "title": "Mine", "source": "s", "question": "q",
-    "generations": [{"name": "old"}, {"name": "new"}], "tasks": ["retrieval"],
-}  # fmt: skip
 GROUPS = {"letters": ("Latin", "Greek"), "scarce": ("Greek",), "signs": ("Arrows",)}
-
-
-def write(folder, **changes):
-    path = folder / "mine.yaml"
-    path.write_text(yaml.safe_dump({**MINE, **changes}))
-    return str(path)
 
 
 def members(roles):

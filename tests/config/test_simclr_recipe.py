@@ -3,10 +3,8 @@
 import pytest
 
 from benchmark.config.loading import load_protocol, load_track, set_up
-from benchmark.config.reading import build
 from benchmark.config.recipes import PHOTOGRAPHS, Augment, Recipe
 from benchmark.config.registry import track_files
-from benchmark.errors import BenchError
 
 CHARACTERS = Augment(rotate=15, scale=0.3, shift=0.1, contrast=0.4, brightness=0.2)
 
@@ -56,33 +54,3 @@ def test_one_number_is_changed():
 def test_the_whole_is_given():
     made = recipe_of(recipe__simclr={"optimizer": "adam"}).for_simclr()
     assert made.optimizer == "adam" and made.augment == PHOTOGRAPHS
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"recipe__simclr": {"lrr": 1}}, "simclr: unknown key 'lrr'; did you mean 'lr'"),
-        ({"recipe__simclr": {"lr": -1}}, "simclr: lr: expected at least 0.0, got -1"),
-        ({"recipe__simclr": {"simclr": {}}}, "simclr: expected keys of its training alone, got 's"),
-        ({"recipe__simclr": {"epochs": 3}}, "expected keys of its training alone, got 'epochs'"),
-        ({"recipe__simclr": {"augment": {"crp": 1}}}, "simclr: augment: unknown key 'crp'"),
-        ({"recipe__simclr": 3}, "simclr: expected a mapping, got 3"),
-        ({"recipe__simclr__lrr": 1}, "unknown key 'lrr'; did you mean 'lr'"),
-        ({"recipe__simclr__simclr": {}}, "expected keys of its training alone, got 'simclr'"),
-        ({"recipe__simclr__side_epochs": 3}, "expected keys of its training alone, got 'side_epo"),
-        ({"recipe__simclr__optimizer": "lar"}, "optimizer: expected .* or 'lars', got 'lar'"),
-        ({"recipe__simclr__augment__hue": 1}, "hue: expected at most 0.5"),
-        ({"recipe__simclr__augment__hu": 1}, "unknown key 'hu'; did you mean 'hue'"),
-        ({"recipe__simcl__lr": 1}, "unknown owner 'recipe.simcl'; did you mean 'recipe.simclr'"),
-        ({"new__recipe": {"simclr": {"lrr": 1}}}, "models: recipe: simclr: unknown key 'lrr'"),
-    ],
-)  # fmt: skip
-def test_refused_in_one_line(settings, words):
-    with pytest.raises(BenchError, match=words) as raised:
-        recipe_of(**settings)
-    assert "\n" not in str(raised.value)
-
-
-def test_a_file_is_named():
-    with pytest.raises(BenchError, match=r"^t\.yaml: simclr: unknown key 'optimiser'"):
-        build(Recipe, {"epochs": 1, "simclr": {"optimiser": "sgd"}}, "t.yaml")

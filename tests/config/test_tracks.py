@@ -15,13 +15,6 @@ from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute
 
 
-@pytest.mark.parametrize("name", sorted(registry.track_files()))
-def test_track_is_read(name) -> None:
-    track = load_track(name)
-    assert track.id == name
-    assert {"old", "new"} <= set(track.models)
-
-
 def test_high_quality_track_changes_only_the_training_of_the_old_model() -> None:
     low, high = load_track("glyphs"), load_track("glyphs-high")
     assert high.models["old"].recipe == {"epochs": 2 * low.recipe.epochs}
@@ -60,51 +53,6 @@ def test_folder_of_photographs(tmp_path) -> None:
     )  # fmt: skip
     assert records[1].scores["new/old"]["map"] > 0
     assert records[1].counts["new/old"]["n_query"] == 24
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"far": [2]}, "far[0]: expected at most 1.0, got 2"),
-        ({"far": [0]}, "far[0]: expected more than 0"),
-        ({"far": [-0.1]}, "far[0]: expected more than 0"),
-        ({"far": []}, "far: expected a list of at least 1"),
-        ({"far": 0.1}, "far: expected a list"),
-        ({"far": [True]}, "far[0]: expected a number"),
-        ({"fpir": [1.5]}, "fpir[0]: expected at most 1"),
-        ({"fpir": []}, "fpir: expected a list of at least 1"),
-        ({"fpir": [0.1, 0.1]}, "fpir: expected each once"),
-        ({"version": 0}, "version: expected at least 1"),
-        ({"version": 10**12}, "version: expected at most"),
-        ({"title": "a\x1b[2Jb"}, "title: expected plain text"),
-        ({"note": "x" * 20_000}, "note: expected plain text"),
-        ({"facts": {"train_images": -1}}, "facts.train_images: expected at least 0"),
-        ({"recipe": {"epochs": -1}}, "recipe.epochs: expected at least 0"),
-        ({"recipe": {"epochs": 10**12}}, "recipe.epochs: expected at most"),
-        ({"recipe": {"batch_size": 0}}, "recipe.batch_size: expected at least 1"),
-        ({"recipe": {"batch_size": 10**12}}, "recipe.batch_size: expected at most"),
-        ({"recipe": {"lr": -1}}, "recipe.lr: expected at least 0"),
-        ({"recipe": {"lr": float("nan")}}, "recipe.lr: expected"),
-        ({"recipe": {"momentum": 1}}, "recipe.momentum: expected less than 1"),
-        ({"recipe": {"weight_decay": -1e-4}}, "recipe.weight_decay: expected at least 0"),
-        ({"recipe": {"label_smoothing": 1}}, "recipe.label_smoothing: expected less than 1"),
-        ({"recipe": {"transform_steps": 10**12}}, "recipe.transform_steps: expected at most"),
-        ({"recipe": {"augment": {"rotate": 1e9}}}, "recipe.augment.rotate: expected at most 180"),
-        ({"recipe": {"augment": {"shift": -1}}}, "recipe.augment.shift: expected at least 0"),
-        ({"models": {"new": {"dim": 10**12}}}, "models.new.dim: expected at most 65536"),
-        ({"models": {"new": {"scale": 0}}}, "models.new.scale: expected more than 0"),
-        ({"models": {"new": {"margin": -1}}}, "models.new.margin: expected at least 0"),
-        ({"models": {"new": {"backbone": "convnet-99999999"}}}, "models.new.backbone: expected"),
-        ({"models": {"new": {"backbone": "convnet-8x1000000"}}}, "models.new.backbone: expected"),
-        ({"models": {"new": {"backbone": "timm:hf-hub:a/b"}}}, "models.new.backbone: expected"),
-    ],
-)
-def test_nonsense_is_refused(tmp_path, change, words):
-    path = tmp_path / "mine.yaml"
-    path.write_text(json.dumps({"id": "mine", "extends": "toy", **change}))
-    with pytest.raises(BenchError) as caught:
-        load_track(str(path))
-    assert f"mine.yaml: {words}" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["a b", ".hidden", "x" * 101, "\x1b[2J"])

@@ -1,15 +1,11 @@
 """Texts ask, images are stored: the old pair, and updates of its image model."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 from support.toy_runs import toy_and_plan
 from torch.nn import functional as F
 
-from benchmark.errors import BenchError
-from benchmark.harness.requests import make_request as request
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextEncoder, embed_texts, subword_buckets
 from benchmark.report import make_table
@@ -122,30 +118,3 @@ def test_text_retrieval_leaves_no_image_out():
     got = TextRetrieval().evaluate(texts, images, items, {"distance": "cosine"})
     assert got.counts["n_query"] == 2
     assert got.per_query["cmc_at_1"].tolist() == [1.0, 0.0], "a tie with another class is no hit"
-
-
-@pytest.mark.parametrize(
-    ("generations", "tasks", "words"),
-    [
-        (
-            [{"name": "old"}, {"name": "new", "queries": "texts"}],
-            ["text_retrieval"],
-            "first of two",
-        ),
-        ([{"name": "old", "queries": "texts"}, {"name": "new"}], ["retrieval"], "text_retrieval"),
-        ([{"name": "old"}, {"name": "new"}], ["text_retrieval"], "and only there"),
-        (
-            [{"name": "old", "queries": "texts"}, {"name": "new"}],
-            ["retrieval", "text_retrieval", "backfilling"],
-            "tasks: expected no backfilling where the queries of 'old' are texts",
-        ),
-    ],
-)
-def test_protocols_refused(tmp_path, generations, tasks, words):
-    value = {
-        "id": "p", "version": 1, "title": "P", "source": "s", "question": "q",
-        "generations": generations, "tasks": tasks,
-    }  # fmt: skip
-    (tmp_path / "p.yaml").write_text(json.dumps(value))
-    with pytest.raises(BenchError, match=rf"p\.yaml.*{words}"):
-        request(["bct"], str(tmp_path / "p.yaml"), "toy")

@@ -1,6 +1,6 @@
 """A protocol of one's own, as a file."""
 
-import yaml
+import json
 
 OLD, NEW = {"name": "old", "classes": [0, 0.5]}, {"name": "new"}
 MINE = {
@@ -12,5 +12,5 @@ MINE = {
 def write(folder, **changes):
     """Write it with some fields otherwise; gives its path."""
     path = folder / "mine.yaml"
-    path.write_text(yaml.safe_dump({**MINE, **changes}))
+    path.write_text(json.dumps({**MINE, **changes}))
     return str(path)

@@ -10,11 +10,9 @@ import pytest
 from support.objects import changed
 from support.toy_runs import toy
 
-from benchmark import BenchError, load, run
+from benchmark import load
 from benchmark.config import entry_points, registry
 from benchmark.config.entry_points import METHODS
-from benchmark.config.generations import GenerationSpec
-from benchmark.config.protocols import Protocol
 from benchmark.records.files import read_record
 from benchmark.report import render
 from benchmark.report.plots.records import plot
@@ -202,21 +200,3 @@ def test_no_curve_without_comparable_vectors_nor_without_being_asked(done, tmp_p
     assert plot([bare], tmp_path, kinds="backfilling") == []
     table, _ = tables.make_tables([done[1]["shift"], bare])
     assert ("No curve for bct: of other sizes." in table.notes) == bool(kept)
-
-
-def test_protocols_name_their_orders():
-    two = (GenerationSpec(name="old"), GenerationSpec(name="new"))
-
-    def protocol(**more):
-        words = {"id": "p", "version": 1, "title": "P", "source": "s", "question": "q"}
-        return Protocol(**words, generations=two, **more)
-
-    assert protocol(tasks=("retrieval", "backfilling")).orders[0] == "random"
-    with pytest.raises(ValueError, match="unknown order 'entropie'; did you mean 'entropy'"):
-        protocol(tasks=("retrieval", "backfilling"), orders=("entropie",))
-    with pytest.raises(ValueError, match="expected retrieval or identification beside"):
-        protocol(tasks=("backfilling",))
-    with pytest.raises(ValueError, match="orders: expected at least one"):
-        protocol(tasks=("retrieval", "backfilling"), orders=())
-    with pytest.raises(BenchError, match="unknown order"):
-        run(["bct"], "backfill", "toy", settings={"protocol.orders": ["sigma"]})
