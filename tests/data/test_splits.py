@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.split_sizes import boundary
 from benchmark.data.base import Evaluation
 from benchmark.data.splits import narrow, rows_of, select
@@ -28,13 +27,6 @@ LABELS = np.repeat(np.arange(40), 10)
 )
 def test_published_counts(fraction, n, expected):
     assert boundary(fraction, n) == expected
-
-
-def test_ms1m_classes_part_exactly():
-    labels = np.arange(93431)
-    old, new = select(labels, classes=(0.0, 0.3)), select(labels, classes=(0.3, 1.0))
-    assert (len(old), len(new)) == (28029, 65402)
-    assert np.array_equal(np.sort(np.concatenate([old, new])), labels)
 
 
 @given(
@@ -110,54 +102,6 @@ def test_wrong_intervals(options, message):
     with pytest.raises(BenchError) as error:
         select(LABELS, **options)
     assert message in str(error.value)
-
-
-# --- what the papers print
-
-
-@pytest.mark.parametrize(
-    ("protocol", "n", "sizes"),
-    [
-        ("open-class", 93_431, [28_029, 65_402]),  # MixBCT Table 1
-        ("extended-class", 93_431, [28_029, 93_431]),
-        ("sequential-mixed", 93_431, [28_029, 65_402, 93_431]),  # MixBCT Table 9
-        ("data-share:first-50", 365, [182, 365]),  # Places-182, FCT section 4.1
-        ("data-share:first-10", 8_631, [863, 8_631]),  # VGGFace2-863
-        ("data-share:first-50", 1_000, [500, 1_000]),  # ImageNet-500
-        ("sequential", 1_000, [250, 500, 1_000]),  # FCT section 4.4
-        ("sequential-six", 100, [50, 60, 70, 80, 90, 100]),  # FCT appendix H
-        ("unseen:seen", 1_000, [250, 500]),  # FastFill appendix C.3
-    ],
-)
-def test_class_counts_of_the_papers(protocol, n, sizes):
-    made = load_protocol(protocol)
-    made = set_up(made, load_track("toy"), {}, []).protocol
-    seen = [resolved(g, made) for g in made.generations]
-    assert [len(select(np.arange(n), **how)) for how in seen] == sizes
-
-
-def resolved(generation, protocol):
-    return {"classes": generation.classes, "images": generation.images, "order": protocol.order}
-
-
-def test_image_counts_of_mixbct_table_1():
-    """1,554,138 of 5,179,510 images: rounded to nearest person by person, as here.
-
-    The papers do not print how many images each person has, so other people with as many images in
-    all stand in: rounding to nearest loses next to nothing of 30 %, rounding each person down would
-    lose 42,000 images. Of the other 70 % the paper prints 3,625,384, 12 more than what is left.
-    """
-    people, total, published = 93_431, 5_179_510, 1_554_138
-    sizes = np.random.default_rng(0).integers(12, 99, people)
-    missing = total - int(sizes.sum())
-    sizes[: abs(missing)] += np.sign(missing)
-    assert sizes.sum() == total
-    n, count = np.unique(sizes, return_counts=True)
-    nearest = sum(boundary(0.3, int(k)) * c for k, c in zip(n, count, strict=True))
-    down = sum(3 * int(k) // 10 * c for k, c in zip(n, count, strict=True))
-    assert abs(nearest - published) < 2_000 and published - down > 35_000
-    assert total - published == 3_625_384 - 12
-    assert total == 1_581_241 + 3_598_269, "by classes the printed parts make the whole"
 
 
 def test_dataset_order_is_that_of_numbers_not_of_their_names():
