@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from benchmark.data import rendering
 from benchmark.data.base import Dataset, Evaluation
 
 
@@ -85,3 +86,10 @@ def small():
         "recipe.epochs": 1, "recipe.precision": "32-true", "recipe.warmup": 0.0,
         "old.backbone": "convnet-4", "new.backbone": "convnet-4", "old.dim": 8, "new.dim": 8,
     }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def letters():
+    """Code points of a few characters, and their drawings in every face."""
+    codes = [ord(c) for c in "aoO,'0xΩ"]
+    return codes, rendering.draw(codes)[0]

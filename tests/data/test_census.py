@@ -1,18 +1,16 @@
 """``bench data check``: small data in the real formats, beside what is published."""
 
-import gzip
-import io
-import tarfile
-
 import numpy as np
 import pytest
-from PIL import Image
+from support.hostile.archives import tarred
+from support.small_sets import cifar100_files, imagenet, places365
 
 from benchmark.cli.app import main
 from benchmark.config import registry
 from benchmark.config.declarations import Origin, PublishedSplit
 from benchmark.data.base import read_options
 from benchmark.data.census import take_census
+from benchmark.data.cifar100 import ARCHIVE, RECORD
 from benchmark.data.imagenet import ImageNet
 from benchmark.data.ms1mv3_ijbc import Ms1mv3Ijbc
 from benchmark.data.splits import select
@@ -24,26 +22,15 @@ def check(*arguments, capsys):
     return end.value.code, *capsys.readouterr()
 
 
-def cifar(root, n_train=50_000, n_test=10_000):
-    """An archive with CIFAR-100's counts, of random pixels, in an order of its own."""
-    rng = np.random.default_rng(0)
-    names = {
-        "fine_label_names.txt": "".join(f"fine{i}\n" for i in range(100)).encode(),
-        "coarse_label_names.txt": "".join(f"coarse{i}\n" for i in range(20)).encode(),
-    }
+def cifar(root, n_train=500, n_test=100):
+    """An archive of 100 classes with so many black images each, in an order of its own."""
+    files = cifar100_files(100)
+    files["coarse_label_names.txt"] = "".join(f"coarse{i}\n" for i in range(20)).encode()
     for part, n in (("train", n_train), ("test", n_test)):
-        rows = np.zeros((n, 3074), np.uint8)
-        rows[:, 1] = rng.permutation(np.arange(n) % 100)
-        rows[:, 0] = rows[:, 1] // 5
-        names[f"{part}.bin"] = rows.tobytes()
-    with (
-        gzip.open(root / "cifar-100-binary.tar.gz", "wb", compresslevel=1) as file,
-        tarfile.open(fileobj=file, mode="w") as archive,
-    ):
-        for name, content in names.items():
-            member = tarfile.TarInfo(f"cifar-100-binary/{name}")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
+        rows = np.zeros((100 * n, RECORD), np.uint8)
+        rows[:, 1] = np.random.default_rng(0).permutation(len(rows)) % 100
+        files[f"{part}.bin"] = rows.tobytes()
+    (root / ARCHIVE).write_bytes(tarred(files))
 
 
 @pytest.mark.slow
@@ -56,7 +43,7 @@ def test_cifar100_of_another_order_is_accepted(tmp_path, capsys):
 
 
 def test_a_part_of_cifar100_is_one_line(tmp_path, capsys):
-    cifar(tmp_path, 400, 100)
+    cifar(tmp_path, 4, 1)
     code, printed, error = check("cifar100", "--data-root", tmp_path, capsys=capsys)
     assert code == 2 and len(error.splitlines()) == 1
     assert "training images 400, published 50,000" in error
@@ -64,26 +51,17 @@ def test_a_part_of_cifar100_is_one_line(tmp_path, capsys):
     assert "differs" in printed
 
 
-def imagenet(root, n=(3, 2)):
-    for part, each in zip(("train", "val"), n, strict=True):
-        for synset in ("n01440764", "n01443537"):
-            folder = root / part / synset
-            folder.mkdir(parents=True)
-            for i in range(each):
-                Image.new("RGB", (40, 30), (i, 0, 0)).save(folder / f"{synset}_{i}.JPEG")
-
-
 def test_imagenet_in_part(tmp_path, capsys):
     imagenet(tmp_path)
     code, printed, error = check("imagenet", "--data-root", tmp_path, capsys=capsys)
     assert code == 2 and len(error.splitlines()) == 1
-    assert "training images 6, published 1,281,167" in error and "register there" in error
+    assert "training images 80, published 1,281,167" in error and "register there" in error
     assert "training images decoded" in printed and "3 x 224 x 224" in printed
 
 
 def test_whole_data(tmp_path, capsys, monkeypatch):
     imagenet(tmp_path)
-    counts = {"training classes": 2, "training images": 6, "test images": 4}
+    counts = {"training classes": 20, "training images": 80, "test images": 40}
     monkeypatch.setattr(ImageNet, "origin", Origin("p", counts=counts, source="s", how="ask"))
     code, printed, error = check("imagenet", "--data-root", tmp_path, capsys=capsys)
     assert (code, error) == (0, "") and "differs" not in printed
@@ -93,25 +71,17 @@ def test_whole_data(tmp_path, capsys, monkeypatch):
 def test_what_is_missing_and_how_it_is_to_be_had(tmp_path, capsys, monkeypatch, harm):
     """Places' lists stand for its images, so one that is not there is found by looking."""
     monkeypatch.setattr("benchmark.data.images.HELD_BYTES", 0)
-    (tmp_path / "categories_places365.txt").write_text("/a/airfield 0\n/b/bar 1\n")
-    names = [f"/{place[0]}/{place}/{i}.jpg" for place in ("airfield", "bar") for i in range(3)]
-    for part, folder in (("train_standard", "data_256_standard"), ("val", "val_256")):
-        lines = [f"{name} {i // 3}" for i, name in enumerate(names)]
-        (tmp_path / f"places365_{part}.txt").write_text("\n".join(lines))
-        for name in names:
-            path = tmp_path / folder / name[1:]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            Image.new("RGB", (30, 30)).save(path)
-    victim = tmp_path / "val_256" / "b" / "bar" / "2.jpg"
+    places365(tmp_path / "data")
+    victim = tmp_path / "data" / "val_256" / "Places365_val_19_1.jpg"
     if harm == "listed":
         victim.unlink()
     elif harm == "damaged":
         victim.write_bytes(victim.read_bytes()[:100])
-    root = tmp_path / ("no" if harm == "gone" else ".")
+    root = tmp_path / ("no" if harm == "gone" else "data")
     code, _, error = check("places365", "--data-root", root, capsys=capsys)
     assert code == 2 and len(error.splitlines()) == 1 and "accept the terms there" in error
     expected = {
-        "listed": f"{victim}: missing, one of 1 of 6 test images",
+        "listed": f"{victim}: missing, one of 1 of 40 test images",
         "damaged": f"{victim}: image cannot be decoded",
         "gone": "data root does not exist",
     }

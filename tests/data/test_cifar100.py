@@ -1,40 +1,22 @@
-import io
-import tarfile
-
 import numpy as np
 import pytest
+from support.hostile.archives import tarred
+from support.small_sets import cifar100_files
 
-from benchmark.data.cifar100 import ARCHIVE, FOLDER, RECORD, Cifar100
+from benchmark.data.cifar100 import ARCHIVE, FOLDER, Cifar100
 from benchmark.errors import BenchError
 
-
-def cifar_files():
-    rng = np.random.default_rng(0)
-    made = {
-        "fine_label_names.txt": b"\n".join(b"fine%d" % i for i in range(12)) + b"\n\n",
-        "coarse_label_names.txt": b"animals\nthings\n",
-    }
-    for name, n in (("train.bin", 48), ("test.bin", 24)):
-        rows = rng.integers(0, 256, (n, RECORD), np.uint8)
-        rows[:, 1] = np.arange(n) % 12
-        rows[:, 0] = rows[:, 1] % 2
-        made[name] = rows.tobytes()
-    return made
+FILES = cifar100_files(12)
 
 
-def archive(path, files):
-    with tarfile.open(path, "w:gz") as tar:
-        for name, raw in files.items():
-            info = tarfile.TarInfo(f"cifar-100-binary/{name}")
-            info.size = len(raw)
-            tar.addfile(info, io.BytesIO(raw))
+def archive(path, files=FILES):
+    path.write_bytes(tarred(files))
 
 
 def test_cifar100(tmp_path):
-    files = cifar_files()
-    archive(tmp_path / ARCHIVE, files)
+    archive(tmp_path / ARCHIVE)
     made = Cifar100().load(tmp_path)
-    raw = np.frombuffer(files["train.bin"], np.uint8).reshape(48, -1)
+    raw = np.frombuffer(FILES["train.bin"], np.uint8).reshape(48, -1)
     np.testing.assert_array_equal(made.train.images[np.arange(48)].reshape(48, -1), raw[:, 2:])
     assert made.train.images.shape == (48, 3, 32, 32)
     assert made.train.labels.tolist() == [i % 12 for i in range(48)]
@@ -43,16 +25,16 @@ def test_cifar100(tmp_path):
     assert len(items.probes) + sum(map(len, items.galleries)) == 24
     folder = tmp_path / "x" / FOLDER
     folder.mkdir(parents=True)
-    for name, content in files.items():
+    for name, content in FILES.items():
         (folder / name).write_bytes(content)
     assert Cifar100().load(tmp_path / "x").fingerprint() == made.fingerprint()
     assert Cifar100().source(tmp_path) == Cifar100().source(tmp_path / "x")
-    (folder / "test.bin").write_bytes(files["train.bin"])
+    (folder / "test.bin").write_bytes(FILES["train.bin"])
     assert Cifar100().source(tmp_path) != Cifar100().source(tmp_path / "x")
 
 
 def test_tuning_evaluates_on_the_last_training_images_of_each_class(tmp_path):
-    archive(tmp_path / ARCHIVE, cifar_files())
+    archive(tmp_path / ARCHIVE)
     whole, made = Cifar100().load(tmp_path), Cifar100(tuning=True).load(tmp_path)
     # Four images of each of 12 classes, in turn: the last twelve are held out.
     images = whole.train.images[np.arange(48)]
@@ -63,7 +45,7 @@ def test_tuning_evaluates_on_the_last_training_images_of_each_class(tmp_path):
 
 
 def test_classes_are_held_out(tmp_path):
-    archive(tmp_path / ARCHIVE, cifar_files())
+    archive(tmp_path / ARCHIVE)
     whole, made = Cifar100().load(tmp_path), Cifar100(held_out=0.25).load(tmp_path)
     assert sorted(made.class_names) == sorted(whole.class_names)
     assert list(made.class_names[:9]) == sorted(made.class_names[:9], key=whole.class_names.index)
@@ -89,7 +71,7 @@ def test_classes_are_held_out(tmp_path):
 
 
 def test_tuning_looks_at_no_class_held_out(tmp_path):
-    archive(tmp_path / ARCHIVE, cifar_files())
+    archive(tmp_path / ARCHIVE)
     whole = Cifar100(held_out=0.25).load(tmp_path)
     made = Cifar100(held_out=0.25, tuning=True).load(tmp_path)
     assert len(made.class_names) == 9 and set(made.class_names) == set(whole.class_names[:9])
@@ -106,13 +88,7 @@ def test_cifar100_refused(tmp_path):
     (tmp_path / "cifar-100-python").mkdir()
     with pytest.raises(BenchError, match="a pickle, which is never loaded"):
         Cifar100().load(tmp_path)
-    for name, raw, words in (("train.bin", b"x" * 3000, "records of 3074 bytes, got 3000"),):
-        archive(tmp_path / ARCHIVE, {**cifar_files(), name: raw})
-        with pytest.raises(BenchError, match=words):
-            Cifar100().load(tmp_path)
-    files = cifar_files()
-    del files["test.bin"]
-    archive(tmp_path / ARCHIVE, files)
+    archive(tmp_path / ARCHIVE, {name: raw for name, raw in FILES.items() if name != "test.bin"})
     with pytest.raises(BenchError, match=r"expected a member cifar-100-binary/test\.bin"):
         Cifar100().load(tmp_path)
     (tmp_path / ARCHIVE).write_bytes(b"no archive")

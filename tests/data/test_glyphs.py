@@ -18,12 +18,6 @@ def dataset():
     return glyphs.Glyphs(draws=1).load(None)
 
 
-@pytest.fixture(scope="module")
-def small():
-    codes = [ord(c) for c in "aoO,'0xΩ"]
-    return codes, rendering.draw(codes)[0]
-
-
 def test_columns(dataset, check):
     check(dataset)
 
@@ -107,29 +101,29 @@ def test_same_bytes_in_another_process_with_one_thread(dataset):
     assert out.stdout.split() == [dataset.fingerprint(), "False"]
 
 
-def _render(small, draws, **options):
-    codes, ink = small
+def _render(letters, draws, **options):
+    codes, ink = letters
     rows, chosen = np.arange(len(codes)), glyphs.Glyphs(**options)
     return glyphs._images(ink, codes, rows, part=0, draws=draws, options=chosen)
 
 
-def test_more_draws_only_append(small):
-    one, three = _render(small, 1), _render(small, 3)
+def test_more_draws_only_append(letters):
+    one, three = _render(letters, 1), _render(letters, 3)
     assert np.array_equal(three[: len(one)], one)
     assert not np.array_equal(three[len(one) : 2 * len(one)], one)
 
 
-def test_a_class_does_not_depend_on_the_others(small):
-    codes, ink = small
+def test_a_class_does_not_depend_on_the_others(letters):
+    codes, ink = letters
     alone = glyphs._images(ink, codes, np.array([3]), part=0, draws=1, options=glyphs.Glyphs())
-    assert np.array_equal(alone, _render(small, 1)[36:48])
+    assert np.array_equal(alone, _render(letters, 1)[36:48])
 
 
-def test_strength_and_seed_matter(small):
-    base = _render(small, 1)
-    assert not np.array_equal(base, _render(small, 1, seed=1))
-    plain = _render(small, 1, strength=0.0)
-    mild = _render(small, 1, strength=0.5)
+def test_strength_and_seed_matter(letters):
+    base = _render(letters, 1)
+    assert not np.array_equal(base, _render(letters, 1, seed=1))
+    plain = _render(letters, 1, strength=0.0)
+    mild = _render(letters, 1, strength=0.5)
     assert np.abs(mild - plain.astype(float)).mean() < np.abs(base - plain.astype(float)).mean()
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import small_sets
 from support.command import call
 from support.pictures import write_noise
 from support.refused import refused_data
@@ -214,10 +215,7 @@ def test_no_pattern_is_slow():
 
 @pytest.fixture
 def flat(tmp_path):
-    for c in "abcdef":
-        for i in range(2):
-            write_noise(tmp_path / "root" / c / f"{i}.png")
-    return tmp_path / "root"
+    return small_sets.flat(tmp_path / "root", n=2)
 
 
 def test_a_folder_reached_twice_is_refused(flat):

@@ -9,12 +9,6 @@ from benchmark.data.glyphs import Glyphs
 from benchmark.data.rendering import OUT, PARAMETERS, Amounts, distort
 
 
-@pytest.fixture(scope="module")
-def small():
-    codes = [ord(c) for c in "aoO,'0xΩ"]
-    return codes, rendering.draw(codes)[0]
-
-
 def test_strength_zero_only_downscales():
     ink = np.zeros((1, 64, 64), np.uint8)
     ink[:, 16:48, 16:48] = 255
@@ -40,8 +34,8 @@ def test_shift_moves_whole_pixels(parameter, amounts):
     assert np.array_equal(np.roll(a, 3, axis=1 if parameter == 4 else 0), b)
 
 
-def test_relative_size_and_place_are_kept(small):
-    codes, ink = small
+def test_relative_size_and_place_are_kept(letters):
+    codes, ink = letters
     o, big, comma, quote = (ink[codes.index(ord(c)), 0] for c in "oO,'")
     rows = [np.flatnonzero(g.any(1)) for g in (o, big, comma, quote)]
     assert len(rows[0]) < 0.85 * len(rows[1])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from benchmark.data import rendering
 from benchmark.data.base import read_options
 from benchmark.data.glyphs import Glyphs
 from benchmark.data.scenes import Scenes
@@ -11,9 +10,9 @@ from benchmark.data.splits import generator
 from benchmark.errors import BenchError
 
 
-@pytest.fixture(scope="module")
-def ink():
-    return rendering.draw([ord(c) for c in "aoO,'0xΩ"])[0]
+@pytest.fixture
+def ink(letters):
+    return letters[1]
 
 
 def render(ink, row=0, seed=0, **options):

@@ -58,17 +58,28 @@ def vggface2(root: Path) -> None:
     (root / "identity_meta.csv").write_text("\n".join(lines))
 
 
+def cifar100_files(
+    n_classes: int = N_CLASSES, n_train: int = N_TRAIN, n_test: int = N_TEST
+) -> dict[str, bytes]:
+    """Files of the binary version; so many images of each class, the classes in turn."""
+    rng = np.random.default_rng(0)
+    files = {
+        "fine_label_names.txt": "".join(f"fine{i}\n" for i in range(n_classes)).encode(),
+        "coarse_label_names.txt": b"animals\nthings\n",
+    }
+    for name, n in (("train.bin", n_train), ("test.bin", n_test)):
+        rows = rng.integers(0, 256, (n * n_classes, RECORD), np.uint8)
+        rows[:, 1] = np.arange(len(rows)) % n_classes
+        rows[:, 0] = rows[:, 1] % 2
+        files[name] = rows.tobytes()
+    return files
+
+
 def cifar100(root: Path) -> None:
     """The binary version, unpacked."""
-    rng, folder = np.random.default_rng(0), root / FOLDER
-    folder.mkdir(parents=True)
-    (folder / "fine_label_names.txt").write_text("".join(f"fine{i}\n" for i in range(N_CLASSES)))
-    (folder / "coarse_label_names.txt").write_text("animals\nthings\n")
-    for name, n in (("train.bin", N_TRAIN), ("test.bin", N_TEST)):
-        rows = rng.integers(0, 256, (n * N_CLASSES, RECORD), np.uint8)
-        rows[:, 1] = np.arange(len(rows)) % N_CLASSES
-        rows[:, 0] = rows[:, 1] % 2
-        (folder / name).write_bytes(rows.tobytes())
+    (root / FOLDER).mkdir(parents=True)
+    for name, content in cifar100_files().items():
+        (root / FOLDER / name).write_bytes(content)
 
 
 def market1501(root: Path) -> None:
@@ -149,7 +160,7 @@ HEADER_OF_GROCERY = (
     "Iconic Image Path (str),Product Description Path (str)"
 )
 PRODUCTS = [("Gala", "Apple"), ("Anjou", "Pear"), ("Fuji", "Apple"), ("Lemon", "Lemon"),
-            ("Lime", "Lime"), ("Beet", "Beet")]  # fmt: skip  # fmt: skip
+            ("Lime", "Lime"), ("Beet", "Beet")]  # fmt: skip
 PHOTOGRAPHS = {"train": 3, "val": 1, "test": 2}
 
 
@@ -267,7 +278,7 @@ ASKED = {
     "train": [("my card is late", "card"), ("where is it, please", "card"), ("pin?", "pin"),
               ("no pin", "pin"), ("a fee, why", "fee"), ("the fee", "fee")],
     "test": [("card lost", "card"), ("pin lost", "pin"), ("fees", "fee")],
-}  # fmt: skip  # fmt: skip
+}  # fmt: skip
 LICENCE = "  1 This software and database is being provided  \n"
 LINES = """\
 00000001 05 n 02 dog 0 domestic_dog 0 001 @ 00000002 n 0000 | a tame animal; keeps watch; "the dog \
