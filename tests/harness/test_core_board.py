@@ -78,40 +78,6 @@ def states(board, results, **roots):
     return [dict(s.states) for s in unit_statuses(board, results, roots)]
 
 
-def test_the_committed_board_is_what_was_decided() -> None:
-    board = read_core_board()
-    assert board.seeds == (0, 1, 2)
-    assert (board.precision, board.threads, board.device) == ("32-true", 1, "cpu")
-    boards = {(u.track, u.protocol): u.methods for u in board.units}
-    usual = {"independent", "bct", "l2", "mixbct", "bt2", "fct", "fastfill", "procrustes"}
-    usual |= {"keep-old", "linear-500", "class-mean"}
-    scenarios = ("extended-data", "extended-class", "open-data", "open-class")
-    for protocol in scenarios:
-        methods = boards["glyphs", protocol]
-        every = {method for method in methods if ":" not in method}
-        assert every == without_variants() >= {"keep-old", "linear", "lwf"}
-        assert ("slerp:midpoint" in methods) is protocol.endswith("-class")
-    two_lists = {"rank-merge", "rrf", "score-merge", "cascade", "lambda-orthogonal-full"}
-    rivals = {("cifar100-open", "open-class"), ("cifar100-open", "extended-class")}
-    for track, protocols in {
-        "glyphs": ("data-share:first-50", "arch-change:deeper", "sequential", "backfill",
-                   "side-information"),
-        "omniglot": (*scenarios, "data-share:first-50", "sequential"),
-        "cifar100-small": ("extended-class", "data-share:first-50", "sequential", "backfill"),
-        "cifar100-open": ("extended-class", "open-class", "backfill"),
-    }.items():  # fmt: skip
-        more = {"fct:simclr"} if track == "glyphs" else {"fct:simclr", "linear"}
-        for protocol in protocols:
-            methods = set(boards.pop((track, protocol)))
-            if protocol == "backfill" and track != "cifar100-small":
-                assert methods == usual | {"fct:simclr", "linear"} | two_lists
-            elif (track, protocol) in rivals:
-                assert methods > usual | more | two_lists | {"slerp:midpoint", "oca", "csd"}
-            else:
-                assert methods == usual | more
-    assert set(boards) == {("glyphs", protocol) for protocol in scenarios}
-
-
 def test_the_board_of_an_accelerator_has_tracks_of_its_own() -> None:
     large = read_core_board(Path(__file__).parents[2] / "results" / "core-cuda.yaml")
     assert large.device == "cuda"
@@ -164,26 +130,9 @@ def test_the_board_of_frozen_networks_has_ten_old_models_and_the_control() -> No
         assert refused - {"lwf"} == none
 
 
-def test_the_committed_studies() -> None:
-    """Lengths of the main methods; each weight at a third and at three times the default."""
+def test_every_weight_is_tuned_by_the_same_factors() -> None:
+    """Each at a third and at three times the default."""
     studies = Path(__file__).parents[2] / "results" / "studies"
-    lengths = read_core_board(studies / "lengths" / "board.yaml").units
-    assert {(u.protocol, u.track, *u.changes) for u in lengths} == {
-        ("open-class", track, ("recipe.length", n))
-        for track in ("cifar100-open", "glyphs") for n in (2, 4)
-    }  # fmt: skip
-    main = {"independent", "bct", "l2", "mixbct", "bt2", "fct", "fastfill", "procrustes"}
-    assert all(set(unit.methods) == main for unit in lengths)
-    ratios = {
-        (u.track, *u.changes) for u in read_core_board(studies / "claims" / "board.yaml").units
-    }
-    sizes = read_core_board(studies / "sizes" / "board.yaml").units
-    kept = {dict(u.changes).get("matryoshka-bct.prefix") for u in sizes}
-    assert kept == {None, 0.75, 0.375} and "cascade:top-10" in sizes[0].methods
-    asked = {
-        (track, ("mixbct.ratio", n)) for track in ("glyphs", "glyphs-high") for n in (0.1, 0.5)
-    }
-    assert ratios == {("glyphs-high",)} | asked
     for name in ("board", "others", "rendered"):
         default, third, triple = read_core_board(studies / "tuning" / f"{name}.yaml").units
         assert default.changes == (("data.tuning", True),)
@@ -195,13 +144,9 @@ def test_the_committed_studies() -> None:
             assert owners == [*default.methods[1:]]
             for key, value in weights.items():
                 method, _, field = key.partition(".")
-                usual = config_of(method)[field]
+                usual = asdict(get_method(method))[field]
                 usual = 1 / 64 if usual is None else usual  # fastfill: of the embedding's size
                 assert value == pytest.approx(factor * usual, rel=1e-3)
-
-
-def config_of(method):
-    return asdict(get_method(method))
 
 
 def test_photographs_come_first() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -104,11 +102,6 @@ def test_stages_are_timed_by_what_all_of_them_noted(done, tmp_path, clock) -> No
     took = {title: used[clock] for title, used in record.as_json()["run"]["stages"].items()}
     ratio = took["train bct (seed 0)"] / took["train independent new model (seed 0)"]
     assert record.run.training_cost == pytest.approx(ratio)
-
-
-def test_transformation_keeps_the_new_model(done) -> None:
-    records = done[1]
-    assert records["fct"].scores["new/new"] == records["independent"].scores["new/new"]
 
 
 def test_second_call_answers_from_records(done, heard) -> None:
@@ -278,43 +271,6 @@ def test_load_gives_a_frame(done) -> None:
     assert value == records["mixbct"].scores["new/old"]["map"]
     with pytest.raises(BenchError, match="unknown column 'metrik'"):
         load(folder / "runs", metrik="map")
-
-
-def killed_at(stages: int, command: list[str], store: Path) -> int:
-    """Run a command, kill it once so many stages have begun; how it ended: 0 if it was faster."""
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    while process.poll() is None and len(list(store.glob("stages/*"))) < stages:
-        time.sleep(0.005)
-    process.kill()  # nothing, if it has ended
-    return process.wait()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stages", [1, 6])
-def test_kill_at_any_moment(pictures, tmp_path, stages) -> None:
-    """The same command after a kill repeats no finished stage and ends with the same record."""
-    # A busy machine may look away until the run has ended: then there was no kill, and it is
-    # tried again elsewhere.
-    for attempt in range(5):
-        root = tmp_path / str(attempt)
-        command = [
-            sys.executable, "-m", "benchmark.cli.app", "run", "-m", "mixbct", "-p", "open-class",
-            "-t", "toy", "--device", "cpu", "--store", str(root / "s"), "--out", str(root / "o"),
-        ]  # fmt: skip
-        ended = killed_at(stages, command, root / "s")
-        if ended != 0:
-            break
-    assert ended == -signal.SIGKILL
-    finished = {p.parent.name for p in (root / "s" / "stages").glob("*/stage.json")}
-    stamps = {name: (root / "s" / "stages" / name).stat().st_mtime_ns for name in finished}
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    for name, stamp in stamps.items():
-        assert (root / "s" / "stages" / name).stat().st_mtime_ns == stamp
-    # Undisturbed, and with the pictures that the command draws.
-    for record in toy(["mixbct"], tmp_path / "s", tmp_path / "o"):
-        assert read_record(record.path(root / "o")).result() == record.result()
 
 
 def test_record_is_plain_json(done) -> None:

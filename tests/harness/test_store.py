@@ -254,10 +254,3 @@ def test_a_clock_that_was_set_back_frees_nothing(store):
     os.utime(folder / "vectors.npy", (2**33, 2**33))
     assert store.entries()[0].age == 0.0
     assert store.clean(older_than=1.0) == []
-
-
-def test_the_name_in_the_seal_is_checked(store):
-    folder = make(store, "embed-1")
-    meta = read_sealed(folder / "stage.json", 10**6)
-    write_sealed(folder / "stage.json", meta | {"name": "embed-9"})
-    assert store.damage("embed-1") == "damaged: that of another stage, embed-9"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support import losses
 from support.losses import CLASSES, OLD_CLASSES, double, slope
 from support.training import map_trainer, one_thread  # noqa: F401
 
@@ -110,22 +111,7 @@ def agrees():
 @pytest.fixture(scope="session")
 def arcface():
     """The mean loss of an arcface head in float64, with acos."""
-
-    def loss(head, features, labels):
-        weight = head.weight.detach().double().numpy()
-        total = 0.0
-        for x, y in zip(features, labels, strict=True):
-            cosine = weight @ x / np.linalg.norm(weight, axis=1) / np.linalg.norm(x)
-            theta = np.arccos(np.clip(cosine[y], -1, 1)) + head.margin
-            if theta < np.pi:
-                cosine[y] = np.cos(theta)
-            else:
-                cosine[y] -= head.margin * np.sin(head.margin)
-            logits = head.scale * cosine
-            total += np.logaddexp.reduce(logits) - logits[y]
-        return total / len(features)
-
-    return loss
+    return losses.arcface
 
 
 @pytest.fixture(scope="session")

@@ -52,6 +52,22 @@ def cross_entropy(logits, labels):
     return -np.mean(logs[np.arange(len(labels)), labels])
 
 
+def arcface(head, features, labels):
+    """The mean loss of an arcface head, with acos."""
+    weight = double(head.weight)
+    total = 0.0
+    for x, y in zip(features, labels, strict=True):
+        cosine = weight @ x / np.linalg.norm(weight, axis=1) / np.linalg.norm(x)
+        theta = np.arccos(np.clip(cosine[y], -1, 1)) + head.margin
+        if theta < np.pi:
+            cosine[y] = np.cos(theta)
+        else:
+            cosine[y] -= head.margin * np.sin(head.margin)
+        logits = head.scale * cosine
+        total += np.logaddexp.reduce(logits) - logits[y]
+    return total / len(features)
+
+
 class Teacher(Portable):
     """Image -> the mean of its pixels times a fixed direction, plus another."""
 

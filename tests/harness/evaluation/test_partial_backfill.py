@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from support.losses import arcface
 from support.made_stages import of_folders
 
 from benchmark import BenchError
@@ -81,7 +82,7 @@ def test_everything_is_known(inputs, items):
     assert set(found["orders"]["priority"]["tau"]) == {"true-l2", "true-disc", "true-l2+disc"}
 
 
-def test_losses_and_distances_are_those_that_training_had(inputs, items, arcface):
+def test_losses_and_distances_are_those_that_training_had(inputs, items):
     """FastFill eq. 3 for each item, in float64; directions count for an arcface head."""
     update = LastUpdate(of_folders(inputs, **PARAMS))
     state, known = update.state, update.known_items(items)
@@ -216,21 +217,3 @@ def first_rank(queries, gallery, items, distance):
     same = items.labels[items.query][:, None] == items.labels[items.gallery]
     best = [np.where(mask, far, np.inf).min(1) for mask in (same, ~same)]
     return (best[0] < best[1]).mean()
-
-
-@pytest.fixture(scope="session")
-def arcface():
-    """The loss of an arcface head in float64, with acos."""
-
-    def loss(head, features, rows):
-        weight = head.weight.detach().double().numpy()
-        (x,), (y,) = features, rows
-        cosine = weight @ x / np.linalg.norm(weight, axis=1) / np.linalg.norm(x)
-        theta = np.arccos(np.clip(cosine[y], -1, 1)) + head.margin
-        cosine[y] = (
-            np.cos(theta) if theta < np.pi else cosine[y] - head.margin * np.sin(head.margin)
-        )
-        logits = head.scale * cosine
-        return np.logaddexp.reduce(logits) - logits[y]
-
-    return loss
