@@ -116,19 +116,6 @@ def test_reversal():
     torch.testing.assert_close(x.grad, torch.full((3, 2), -0.4))
 
 
-def test_the_strength_rises_and_the_weight_falls(case):
-    job, batch, head = case
-    state = AdvBCT().prepare(job)
-    grads = {}
-    for progress in (0.0, 0.5, 1.0):
-        batch.progress, batch.new.grad = progress, None
-        method = AdvBCT(border=0.0)
-        (method.loss(batch, head, state) - head(batch.new, batch.labels)).backward()
-        grads[progress] = batch.new.grad.abs().sum().item()
-    # No strength at the start, no weight at the end.
-    assert grads[0.0] < 1e-6 and grads[1.0] < 1e-6 < grads[0.5]
-
-
 def test_rho_is_the_formula_on_both_sides():
     border = Boundary(torch.randn(20, 4), torch.arange(20) % 2, 2, 1.0)
     border.radius.copy_(torch.tensor([0.4, 1.5]))

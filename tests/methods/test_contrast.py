@@ -43,38 +43,6 @@ def influence(method, batch, head=new_head()):  # noqa: B008
     return method.loss(batch, head, torch.nn.Module()) - head(batch.new, batch.labels)
 
 
-@pytest.mark.parametrize(("tau", "hardest"), CASES[:2])
-def test_trap_the_positive_is_the_same_image(make_job, make_batch, tau, hardest):
-    """Not the first image of the class in the batch; other images of the class do not matter."""
-    job = make_job()
-    rows = torch.cat([(job.data.labels == y).nonzero()[:4, 0] for y in (0, 1)])
-    batch = make_batch(job, rows=rows)
-    method = Contrast(tau=tau, hardest=hardest)
-    value = influence(method, batch)
-    new, old = batch.new.detach().double().numpy(), batch.old.double().numpy()
-    labels = batch.labels.tolist()
-    assert value.item() == pytest.approx(term(new, old, labels, tau, hardest), rel=1e-3)
-    first = [labels.index(y) for y in labels]
-    assert value.item() != pytest.approx(term(new, old[first], labels, tau, hardest), rel=5e-3)
-    # What stands beside an image of its own class may be anything.
-    mixed = batch.old.clone()
-    mixed[[1, 2, 3]] = torch.randn(3, 6)
-    before = torch.autograd.grad(influence(method, batch), batch.new)[0]
-    batch.old = mixed
-    after = torch.autograd.grad(influence(method, batch), batch.new)[0]
-    assert torch.equal(before[0], after[0])
-
-
-def test_the_order_of_the_batch_does_not_matter(make_job, make_batch):
-    job = make_job()
-    batch = make_batch(job, size=20)
-    value = influence(Contrast(), batch)
-    turn = torch.randperm(20, generator=torch.Generator().manual_seed(0))
-    for name in ("new", "old", "labels", "index"):
-        setattr(batch, name, getattr(batch, name)[turn])
-    torch.testing.assert_close(influence(Contrast(), batch), value)
-
-
 @pytest.mark.parametrize("hardest", [0, 10])
 def test_a_batch_of_one_class_has_no_contrast(make_job, make_batch, hardest):
     job = make_job()

@@ -12,7 +12,6 @@ from benchmark.contract.method import Generation, Step
 from benchmark.models.heads import Head
 from methods.asymmetric import Asymmetric
 from methods.bct import BCT
-from methods.bct_extra import BCTExtra
 from methods.bct_linear import BCTLinear
 from methods.bt2 import BT2
 from methods.csd import CSD, Neighbourhoods
@@ -44,23 +43,6 @@ def test_oca(make_job, make_batch, arcface, agrees, scale):
         return 2 * arcface(head, z @ layer.T, mine) + 3 / s * influence + 0.7 * match
 
     agrees(loss, batch, wanted)
-
-
-def test_trap_cosines_at_scale_one_say_nothing(make_job, make_batch):
-    """The influence term cannot fall below log C - 2 at scale 1; at the classifier's it can."""
-    job = make_job()
-    batch, head = make_batch(job), new_head(6)
-    means = OCA(extra=0).prepare(job).means
-    batch.new = means[batch.labels].clone()
-    with torch.no_grad():
-        made = {
-            s: OCA(extra=0, classify=0.0, match=0.0, influence=1.0, scale=s).loss(
-                batch, head, OCA(extra=0, scale=s).prepare(job)
-            )
-            for s in (1.0, 60.0)
-        }
-    assert made[1.0] > np.log(5) - 2
-    assert 60 * made[60.0] < made[1.0]
 
 
 @pytest.mark.parametrize("kind", ["softmax", "arcface"])
@@ -294,14 +276,3 @@ def test_bct_linear_trains_as_bct_and_converts_as_linear(toy_job, unknown):
     torch.testing.assert_close(
         made.convert(stored, None)[0], wanted(F.normalize(stored)), rtol=1e-3, atol=1e-4
     )
-
-
-def test_bctextra_and_matryoshka_share_their_first_term(make_job, make_batch):
-    """Without any nested length but the old one, what is left over is one classifier."""
-    job = make_job()
-    batch, head = make_batch(job, d_new=10), new_head(10)
-    method, plain = MatryoshkaBCT(extra=4, halvings=0), BCTExtra(extra=4)
-    state = method.prepare(job)
-    extra = state.classifiers[0](batch.new[:, :6], batch.labels)
-    wanted = plain.loss(batch, head, plain.prepare(job)) + extra
-    torch.testing.assert_close(method.loss(batch, head, state), wanted)

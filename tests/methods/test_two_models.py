@@ -51,30 +51,8 @@ def test_slerp_by_its_equation(arrays, share):
     assert found == pytest.approx(expected, abs=1e-5)
     flat = fitted("slerp:nlerp", arrays, {"share": share}).view(new, old)
     assert flat == pytest.approx(unit((1 - share) * u + share * v), abs=1e-5)
-
-
-def test_the_ends_and_the_middle_of_slerp(arrays):
-    old, new, _ = arrays
-    start, middle, end = (
-        fitted("slerp", arrays, {"share": a}).view(new, old) for a in (0.0, 0.5, 1.0)
-    )
-    assert start == pytest.approx(unit(old), abs=1e-6)
-    assert middle == pytest.approx(fitted("slerp:midpoint", arrays).view(new, old), abs=0)
-    assert middle == pytest.approx(unit(unit(old) + turned(old, new)), abs=1e-5)
-    assert end == pytest.approx(turned(old, new), abs=1e-6)
-
-
-def test_slerp_ranks_as_a_weighted_sum_of_scores(arrays):
-    """With b = sin(a t) / (sin(a t) + sin((1 - a) t)), its score is (1 - b) u.g + b v.g, scaled."""
-    old, new, _ = arrays
-    u, v, g = unit(old)[:40], turned(old, new)[:40], unit(old)[40:90]
-    for share in (0.2, 0.7):
-        angle = np.arccos((u * v).sum(1))
-        b = np.sin(share * angle) / (np.sin(share * angle) + np.sin((1 - share) * angle))
-        expected = (1 - b)[:, None] * (u @ g.T) + b[:, None] * (v @ g.T)
-        q = fitted("slerp", arrays, {"share": share}).view(new[:40], old[:40])
-        ratio = (q @ g.T) / expected
-        assert ratio == pytest.approx(np.broadcast_to(ratio[:, :1], ratio.shape), rel=1e-2)
+    if share == 0.5:
+        assert found == pytest.approx(fitted("slerp:midpoint", arrays).view(new, old), abs=0)
 
 
 def test_the_share_is_chosen_where_it_serves():
