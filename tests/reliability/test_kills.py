@@ -41,25 +41,33 @@ def test_kills(undisturbed, forks, tmp_path, campaign):
     n_kills = n_runs = 0
     while n_kills < KILLS:
         store, out = tmp_path / "store", tmp_path / "out"
-        chain, ended = replace(run, store=store), None
+        chain, ended, finished = replace(run, store=store), None, {}
         while ended is None:
             child = forks.start(chain.case(out), scratch)
             # Those that go on have less to do, yet any moment of theirs may be the one.
             if n_kills < KILLS and not child.ended(rng.uniform(0, duration)):
                 child.kill()
                 outcome, n_kills = child.wait(LIMIT), n_kills + 1
+                finished |= _stamps(store)
                 found = [f for f in process(outcome, (0, None), LIMIT) if f.kind != "crash"]
                 one.add(f"kill {n_kills}", found)
             else:
                 ended = child.wait(LIMIT)
         n_runs += 1
         found = [*process(ended, (0,), LIMIT), *_differences(out, right, store)]
+        if not finished.items() <= _stamps(store).items():
+            found.append(Finding("lost", "a stage that was finished before a kill was made again"))
         if "damaged" in ended.errors:
             found.append(Finding("torn", f"a kill left damage: {ended.errors[:300]}"))
         one.add(f"run {n_runs}", found, tried=0, ends=1)
         shutil.rmtree(store)
         shutil.rmtree(out)
     assert n_runs >= 5, "runs that are killed come to an end"
+
+
+def _stamps(store):
+    """When each finished stage was made."""
+    return {path.parent.name: path.stat().st_mtime_ns for path in store.glob("stages/*/stage.json")}
 
 
 @pytest.mark.parametrize("n", TOGETHER)

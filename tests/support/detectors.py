@@ -24,7 +24,7 @@ _SCHEMES = re.compile(r"^[\s\x00-\x20]*(javascript|vbscript|data)\s*:", re.IGNOR
 class Finding:
     """Something that must not happen."""
 
-    kind: str  # traceback, crash, slow, large, ran, outside, escaped, leaked
+    kind: str  # traceback, crash, slow, large, ran, outside, escaped, leaked, torn, lost
     what: str
 
     def __str__(self) -> str:
