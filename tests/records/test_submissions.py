@@ -40,15 +40,16 @@ def root(tmp_path) -> Path:
     """Two committed records, and the bounds of one."""
     root = tmp_path / "results"
     for name in ("keep-old", "independent"):
-        no_badges = shutil.ignore_patterns("verified-*")  # they are of the record as it is
+        # Badges are of the record as it is; other seeds may come.
+        left = shutil.ignore_patterns("verified-*", "seed-[1-9]*")
         target = tmp_path / "results" / PLACE / name
-        shutil.copytree(RESULTS / PLACE / name, target, ignore=no_badges)
+        shutil.copytree(RESULTS / PLACE / name, target, ignore=left)
+        for path in bases(RESULTS / PLACE / name / "seed-0.json"):
+            shutil.copyfile(path, root / path.relative_to(RESULTS))
     filled = tmp_path / "results" / FILLED
     filled.parent.mkdir(parents=True)
     there = RESULTS / FILLED
     for path in (there, details_path(there), *bases(there)):  # other seeds may come
-        shutil.copyfile(path, root / path.relative_to(RESULTS))
-    for path in bases(RESULTS / PLACE / "independent" / "seed-0.json"):
         shutil.copyfile(path, root / path.relative_to(RESULTS))
     return root
 

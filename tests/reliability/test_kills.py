@@ -66,7 +66,7 @@ def test_kills(undisturbed, forks, tmp_path, campaign):
 
 
 def _stamps(store):
-    """When each finished stage was made."""
+    """Times at which finished stages were made, by name."""
     return {path.parent.name: path.stat().st_mtime_ns for path in store.glob("stages/*/stage.json")}
 
 
