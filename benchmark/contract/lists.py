@@ -78,7 +78,7 @@ def ranks(scores: Scores) -> Scores:
         >>> ranks(np.array([[0.5, 0.9, 0.5, np.nan]]))
         array([[ 3.,  1.,  3., nan]])
     """
-    from scipy.stats import rankdata  # which takes a second to import
+    from scipy.stats import rankdata  # late, as it is slow to import
 
     descending = -np.asarray(scores, np.float64)
     found: Scores = rankdata(descending, method="max", axis=1, nan_policy="omit")
