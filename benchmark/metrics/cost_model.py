@@ -22,7 +22,6 @@ class Assumptions:
     training_hours: float = 24.0  # of training the new model once, without any constraint
     pairs: float = 1e6  # items embedded by both models, that a map is fitted on
     map_rate: float = 20e9  # multiply-adds of a map that one machine does in a second
-    number_bytes: int = 4  # of a number as the index stores it
 
     def embedding(self, items: float) -> float:
         """Hours in which one machine embeds so many items by the new model.

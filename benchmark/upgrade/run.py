@@ -197,7 +197,7 @@ def _reported(
             lambda: approximate and behind_index(result, Settings(approximate)),
         ),
         "compressed": (
-            request.compressed, "compressing vectors", lambda: compressed(result)
+            request.compressed, "compressing vectors", lambda: compressed(result, tell)
         ),
         "slices": (request.slices, "scoring slices", lambda: slices(result, decision.name)),
         "thresholds": (

@@ -1,11 +1,13 @@
 """Warnings about inputs that are not what they are taken for, and none where all is well."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support.upgrades import planted
 
+from benchmark.errors import BenchError
 from benchmark.metrics.relevance import RelevantRanks, ndcg
 from benchmark.metrics.retrieval import average_precision
 from benchmark.report.renderers.terminal import plain
@@ -38,8 +40,34 @@ def test_scores_of_a_random_order(made):
     old, new = warnings(made, qrels=wrong)
     assert "with the old model is not measurably more than a random order has (1.1)" in old
     assert "are new gallery and queries of one model" in new
-    (one,) = warnings(made, old_queries=np.random.default_rng(2).normal(size=(100, 16)))
-    assert "with the old model is not" in one
+    ids = {"queries": np.arange(100), "old_queries": np.arange(100)}
+    noise = np.random.default_rng(2).normal(size=(100, 16))
+    second, first = warnings(made, old_queries=noise, ids=ids)
+    assert first == (
+        "rows that are near in old_queries are not near in queries: do the ids name the same "
+        "things?"
+    )
+    assert "with the old model is not" in second
+
+
+def test_queries_in_another_order(made):
+    """They have no ids: nothing else says that they are not those of the other file."""
+    shuffled = made.old_queries[np.random.default_rng(0).permutation(100)]
+    with pytest.raises(BenchError, match=r"^queries: expected the rows of old_queries in the same"):
+        warnings(made, old_queries=shuffled)
+
+
+def test_rows_that_are_shifted_from_some_row_on():
+    """One row is lost and another comes at the end: most rows still fit."""
+    made = planted(n=1000, q=400, dim=16)
+    shifted = np.r_[:600, 601:1000, 600]
+    (one,) = warnings(made, new_gallery=made.new[shifted], qrels=None)
+    first, last = map(int, re.findall(r"\d+", one.replace(",", ""))[:2])
+    assert 450 <= first <= 760 and 950 <= last < 1000
+    assert one.endswith("those of other parts are: is a row missing, or twice?")
+    half = np.r_[:200, 201:400, 200]
+    (one,) = warnings(made, old_queries=made.old_queries[half])
+    assert one.startswith("rows 200 to 399 of old_queries that are near there are not near in")
 
 
 @pytest.mark.parametrize("sides", [("queries", "old_queries"), ("old_gallery", "new_gallery")])

@@ -53,6 +53,33 @@ def test_a_worse_model_is_refused(worse):
     assert abs(off) <= 1.5 * scores[0][REEMBED]["sampling"]  # one draw; 1.0 holds 19 of 20
 
 
+def test_own_items_without_a_new_vector_are_no_rivals():
+    """Each query is an item, whose neighbours are relevant; the sample has none of these items."""
+    made = planted(noise=0.3, n=2000, q=1)
+    rng = np.random.default_rng(3)
+    own = rng.choice(len(made.new), 150, replace=False)
+    near = all_scores(made.new[own], made.new) + 0.1 * rng.normal(size=(len(own), len(made.new)))
+    near[:, own] = -np.inf
+    relevant = np.argsort(-near, axis=1)[:, :3]
+    qrels = {int(q): {int(row): 1.0 for row in rows} for q, rows in zip(own, relevant, strict=True)}
+    rest = np.setdiff1d(np.arange(len(made.new)), [*own, *relevant.ravel()])
+    part = np.union1d(rng.choice(rest, 300, replace=False), relevant)
+    found = []
+    for rows in (np.arange(len(made.new)), part):
+        ids = {"old_gallery": np.arange(len(made.new)), "new_gallery": rows}
+        ids |= {"queries": own, "old_queries": own}
+        document = benchmark.upgrade(
+            made.old, made.new[rows], made.new[own], made.old[own], qrels=qrels, ids=ids,
+            maps="linear", queries_are_items=True,
+        ).document  # fmt: skip
+        by_name = {each["name"]: each["score"] for each in document["strategies"]}
+        found.append(by_name[REEMBED])
+        told = " ".join(document["inputs"]["told"])
+        assert "queries are items that maps are fitted on" not in told
+    truth, estimate = found
+    assert abs(estimate["value"] - truth["value"]) <= 2 * estimate["sampling"]
+
+
 def counts(rng, n=4000, factor=0.8, shape=3.0, kind=1.5):
     """Of relevant items whose rivals are so many times as many as expected."""
     everywhere = np.exp(rng.uniform(np.log(0.5), np.log(100), n))

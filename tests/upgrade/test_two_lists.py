@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.problems import examples
+from support.upgrades import all_scores
 
+import benchmark
 from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import ranks
 from benchmark.upgrade.measure import evaluation
@@ -83,3 +85,54 @@ def test_two_lists_joined_are_what_loops_say(seed, monkeypatch):
     for q, r, rank in zip(query, row, found, strict=True):
         own = scores[q][rows[q] == r]
         assert rank == (int((scores[q] >= own[0]).sum()) if len(own) else 0)
+
+
+def average_precision(scores, relevant):
+    """By query, ``[n]``, of a mask ``[n, items]``."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    hits = np.take_along_axis(relevant, order, 1)
+    precision = hits.cumsum(axis=1) / np.arange(1, hits.shape[1] + 1)
+    return (precision * hits).sum(axis=1) / hits.sum(axis=1)
+
+
+def test_a_cascade_finds_what_is_behind_its_window_by_the_first_list():
+    """Classes of some 500 items, of which 200 are rescored."""
+    rng = np.random.default_rng(1)
+    label, own = rng.integers(0, 6, 3000), rng.integers(0, 6, 40)
+    centres = rng.normal(size=(6, 24))
+    items, queries = (
+        (centres[of] + 1.3 * rng.normal(size=(len(of), 24))).astype(np.float32)
+        for of in (label, own)
+    )
+    turn = rng.normal(size=(24, 16))
+    old, old_queries = (
+        (each @ turn + 4 * rng.normal(size=(len(each), 16))).astype(np.float32)
+        for each in (items, queries)
+    )
+    by_old, by_new = (all_scores(a, b) for a, b in ((old_queries, old), (queries, items)))
+    relevant = label == own[:, None]
+
+    def expected(there):
+        """Of the items that are there by query, ``[n, items]``."""
+        place = np.argsort(np.argsort(np.where(there, -by_old, np.inf), axis=1), axis=1)
+        merged = np.where(place < 200, 10 + by_new, -place)
+        return average_precision(np.where(there, merged, -np.inf), relevant & there).mean()
+
+    given = {
+        "queries": queries,
+        "old_queries": old_queries,
+        "labels": (own, label),
+        "maps": "linear",
+    }
+    whole = benchmark.upgrade(old, items, **given).document
+    rows = np.sort(rng.choice(3000, 900, replace=False))
+    ids = {"old_gallery": np.arange(3000), "new_gallery": rows}
+    part = benchmark.upgrade(old, items[rows], **given, ids=ids).document
+    scores = [
+        next(each["score"] for each in document["strategies"] if each["name"] == "cascade")
+        for document in (whole, part)
+    ]
+    assert scores[0]["value"] == pytest.approx(expected(relevant | True), abs=1e-4)
+    # Relevant items that have no new vector are left out.
+    counted = expected(~relevant | np.isin(np.arange(3000), rows))
+    assert abs(scores[1]["value"] - counted) <= 2 * scores[1]["sampling"]

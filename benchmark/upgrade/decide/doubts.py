@@ -51,7 +51,15 @@ def _own(study: Study) -> Iterator[str]:
     """Queries that are items of the gallery, which find themselves, or that maps have seen."""
     inputs, sample = study.inputs, study.first.sample
     gone = inputs.request.gone
-    if (inputs.own is not None and not gone) or _is_constant(inputs.queries):
+    if inputs.own is not None and not gone:
+        n = int(np.isin(inputs.own, sample.rows[sample.fitted]).sum())
+        if n:
+            yield (
+                f"{n} of {len(inputs.queries)} queries are items that maps are fitted on, as most "
+                "items are queries: maps look better than on new queries; take fewer queries"
+            )
+        return
+    if _is_constant(inputs.queries):
         return
     items = {row.tobytes() for row in sample.new}
     n = sum(row.tobytes() in items for row in inputs.queries)

@@ -28,7 +28,7 @@ class ArrayRows:
         if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "fi":
             got = f"{array.dtype} {list(array.shape)}"
             raise BenchError(f"{name}: expected numbers [n, dim], got {got}")
-        self.name, self.array = name, array
+        self.name, self.array, self.dtype = name, array, array.dtype
         self.rows, self.dim = array.shape
         self.ids = None if ids is None else as_ids(ids)
         if self.ids is not None:
@@ -55,6 +55,11 @@ class ArrayRows:
 
 Rows = Source | ArrayRows
 """Vectors that are read from front to back, with ids or without."""
+
+
+def number_bytes(source: Rows) -> int:
+    """Bytes of a number as an index holds what a source has; 4 at most, as none holds float64."""
+    return min(4, source.dtype.itemsize)
 
 
 def require_directions(

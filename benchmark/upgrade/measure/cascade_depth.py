@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmark.contract.fusion import RescoredList
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.kept_share import Scored, mean, measured, share_kept
+from benchmark.metrics.kept_share import Scored, mean, share_kept
 from benchmark.ranking.arrays import Ints
-from benchmark.upgrade.measure.study import Study, joined, on_whole, scored_ranks
+from benchmark.upgrade.measure.study import Study, score_more
 from benchmark.upgrade.read.gallery import Whole
 from benchmark.upgrade.read.request import REEMBED, Tell
 from benchmark.upgrade.search.lists import search
@@ -78,7 +78,8 @@ def cascade_depths(study: Study, tell: Tell = lambda words: None) -> list[Cascad
     ]  # fmt: skip
     if not deeper:
         return []
-    scored = _scored(study, deeper, tell)
+    plans = [replace(fold.plan, strategies=deeper) for fold in study.folds]
+    scored = score_more(study, plans, tell)
     new = study.outcomes[REEMBED].scored[study.metric]
     return [_by_depth(study, each, depths, scored, new) for each in some]
 
@@ -133,23 +134,3 @@ def _candidates(study: Study, each: Strategy, depth: int) -> Ints:
         Whole(inputs.gallery), study.relevant, fold.sample.known, lists, inputs.distance
     )  # fmt: skip
     return found[name].rows
-
-
-def _scored(study: Study, strategies: list[Strategy], tell: Tell) -> dict[str, Scored]:
-    """Scores by the name of strategies: in the gallery that the study's own are scored in."""
-    inputs, folds = study.inputs, study.folds
-    if inputs.criterion == "agreement":
-        fold = study.first
-        whole = [s for s in fold.plan.strategies if s.name == REEMBED]
-        plan = replace(fold.plan, strategies=[*strategies, *whole])
-        return {name: measured(v) for name, v in fold.values(plan).items()}
-    own = [
-        replace(fold, plan=replace(fold.plan, strategies=strategies)) for fold in folds
-    ]  # fmt: skip
-    ranks = on_whole(inputs, own, study.relevant, tell)
-    return {
-        each.name: scored_ranks(
-            joined(each, own, ranks, study.relevant), study.relevant, inputs.criterion
-        )[0][study.metric]
-        for each in strategies
-    }  # fmt: skip

@@ -1,10 +1,12 @@
 """Scores of vectors in fewer bits, and cut to fewer numbers, whatever is done about the upgrade.
 
-Stored vectors alone are compressed; queries stay as they are. All is judged in the gallery of
-held-out items, whose vectors by both models are there.
+Stored vectors alone are compressed; queries stay as they are, but for bits, where their signs find
+what is rescored. All is judged in the gallery in which the strategies are. Where only a sample has
+new vectors, these are judged among its held-out items, and not as bits: the first hundred are a
+large part of so few items, and would lose less than of all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,22 +14,25 @@ import numpy as np
 from benchmark.contract.fusion import RescoredList
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import usual_step
-from benchmark.metrics.kept_share import difference, mean, measured
+from benchmark.metrics.kept_share import Scored, difference, mean, measured
 from benchmark.metrics.similarity import unit
-from benchmark.ranking.arrays import Floats, Values
+from benchmark.ranking.arrays import Floats, Ints
+from benchmark.upgrade.formats.rows import number_bytes
 from benchmark.upgrade.measure.evaluation import AGREEMENT
-from benchmark.upgrade.measure.study import Study
+from benchmark.upgrade.measure.study import Fold, Study, score_more
 from benchmark.upgrade.read.gallery import GalleryBlock
-from benchmark.upgrade.read.request import KEEP, REEMBED
+from benchmark.upgrade.read.request import KEEP, REEMBED, Tell
 from benchmark.upgrade.search.lists import ResultList
 from benchmark.upgrade.search.strategies import Strategy, StrategyPlan
 
 WINDOW = 100
 """First items by bits that are rescored."""
+_LEAST_SHARE = 1 / 3
+"""Share of the gallery that must be searched to judge bits."""
 CUTS = {"3/4": 0.75, "1/2": 0.5, "1/4": 0.25}
 _QUANTILE = 0.999
 """Share of the absolute numbers that int8 holds without cutting them off."""
-WHOLE, HALF, BYTE, BITS = "float32", "float16", "int8", "binary, rescored"
+WHOLE, HALF, BYTE, BITS = "as stored", "float16", "int8", "binary, rescored"
 
 
 @dataclass(frozen=True)
@@ -36,78 +41,113 @@ class Compressed:
 
     Attributes:
         strategy: Its name.
-        form: ``float32``, ``float16``, ``int8``, ``binary, rescored``, or ``3/4 of the numbers``.
+        form: ``as stored``, ``float16``, ``int8``, ``binary, rescored``, or ``3/4 of the numbers``.
         index_bytes: Of all vectors of the deployment.
-        score: The deciding metric among the held-out items.
-        lost: To the same strategy in float32; None for itself.
-        to_keep: To the old model in float32; None for itself, where nobody has its queries, and by
-            agreement.
+        among: Items that are searched.
+        score: The deciding metric there.
+        lost: To the same strategy as it is stored; None for itself.
+        to_keep: To the old model as it is stored, among the same items; None for itself, where
+            nobody has its queries, and by agreement.
     """
 
     strategy: str
     form: str
     index_bytes: int
+    among: int
     score: Estimate
     lost: Estimate | None
     to_keep: Estimate | None
 
 
-def compressed(study: Study) -> list[Compressed]:
+def compressed(study: Study, tell: Tell = lambda words: None) -> list[Compressed]:
     """Evaluate every form of the old vectors, of the best converted ones and of new ones."""
-    fold, distance = study.first, study.inputs.distance
-    names = {KEEP: "old", REEMBED: "new"} | (
-        {} if fold.best is None else {fold.best.label: fold.best.label}
-    )
-    plan = StrategyPlan([], {})
-    forms: dict[str, tuple[str, str, float]] = {}  # list -> strategy, form, bytes of a vector
-    for name, used in names.items():
-        if used not in fold.plan.lists:
-            continue
-        whole = fold.plan.lists[used]
-        dim = whole.queries.shape[1]
-        scale = _scale(unit(whole.items(fold.sample.known), distance))
-        for form, each, size in _forms(whole, dim, scale, distance):
-            key = f"{name} {form}"
-            forms[key] = name, form, size
-            plan.lists[key] = each
-            plan.strategies.append(Strategy(key, "", uses=(key,)))
-        key, first = f"{name} {BITS}", f"{name} bits"
-        plan.lists[first] = ResultList(_signs(whole.queries), _then(whole, distance, _signs))
-        rescored = RescoredList(WINDOW)
-        plan.strategies.append(Strategy(key, "", uses=(first, f"{name} {BYTE}"), merge=rescored))
-        forms[key] = name, BITS, dim / 8 + dim
-    values = study.first.values(plan, f"{REEMBED} {WHOLE}")
-    groups = study.sample_groups
-    old = None if study.metric == AGREEMENT else values.get(f"{KEEP} {WHOLE}")
-    items = study.inputs.request.items or study.inputs.gallery.rows
+    gallery, first = study.inputs.gallery, study.first
+    names = {KEEP: "old", REEMBED: "new"}
+    names |= {} if first.best is None else {first.best.label: first.best.label}
+    used = {n: its for n, its in names.items() if all(its in f.plan.lists for f in study.folds)}
+    sampled = {} if study.metric == AGREEMENT or gallery.complete else {REEMBED: used.pop(REEMBED)}
+    bits = study.n_gallery >= _LEAST_SHARE * gallery.rows
+    forms = [_Forms.of(study, fold, used, bits=bits) for fold in study.folds]
+    scored = score_more(study, [each.plan for each in forms], tell)
+    out = forms[0].rows(study, scored, study.groups, study.n_gallery)
+    if sampled:
+        both = {name: its for name, its in used.items() if name == KEEP} | sampled
+        its = _Forms.of(study, first, both, bits=False)
+        scored = {name: measured(values) for name, values in first.values(its.plan).items()}
+        among = int(first.sample.held.sum())
+        rows = its.rows(study, scored, study.sample_groups, among)
+        out += [each for each in rows if each.strategy == REEMBED]
+    return out
 
-    def gap(mine: Values, its: Values | None, step: float | None = None) -> Estimate | None:
-        if its is None or mine is its:
-            return None
-        return difference(measured(mine), measured(its), groups, step)
 
-    def row(key: str, name: str, form: str, size: float) -> Compressed:
-        whole = values[f"{name} {WHOLE}"]
-        # int8 moves vectors further, so float16 may change no query by more.
-        tried = [key, f"{name} {BYTE}"] if form == HALF else [key]
-        step = min(usual_step(values[each] - whole, groups) for each in tried)
-        return Compressed(
-            name, form, int(items * size), mean(measured(values[key]), groups),
-            gap(values[key], whole, step), gap(values[key], old, step if old is whole else None),
-        )  # fmt: skip
+@dataclass(frozen=True)
+class _Forms:
+    """Forms of the vectors of some strategies.
 
-    return [row(key, *its) for key, its in forms.items()]
+    Attributes:
+        plan: What is searched.
+        named: Strategy, form and bytes of a vector, by the name in the plan.
+    """
+
+    plan: StrategyPlan
+    named: dict[str, tuple[str, str, float]]
+
+    @classmethod
+    def of(cls, study: Study, fold: Fold, used: Mapping[str, str], *, bits: bool) -> "_Forms":
+        """Of strategies by name, and the lists of a fold that they use."""
+        gallery, distance = study.inputs.gallery, fold.distance
+        out = cls(StrategyPlan([], {}), {})
+        for name, its in used.items():
+            whole = fold.plan.lists[its]
+            stored = number_bytes(gallery.stored if name == KEEP else gallery.new.source)
+            scale = _scale(unit(whole.items(fold.sample.known), distance))
+            for form, each, size in _forms(whole, stored, scale, distance):
+                out._add(name, form, size, each)
+            if bits:
+                signs = ResultList(_signs(whole.queries), _then(whole, distance, _signs))
+                dim = whole.queries.shape[1]
+                out._add(name, BITS, dim / 8 + dim, signs, f"{name} {BYTE}")
+        return out
+
+    def _add(self, name: str, form: str, size: float, each: ResultList, rescored: str = "") -> None:
+        key = f"{name} {form}"
+        self.named[key], self.plan.lists[key] = (name, form, size), each
+        two = {"uses": (key, rescored), "merge": RescoredList(WINDOW)}
+        self.plan.strategies.append(Strategy(key, "", **two if rescored else {"uses": (key,)}))
+
+    def rows(
+        self, study: Study, scored: Mapping[str, Scored], groups: Ints | None, among: int
+    ) -> list[Compressed]:
+        """Rows of the table, from scores by name."""
+        old = None if study.metric == AGREEMENT else scored.get(f"{KEEP} {WHOLE}")
+        items = int(study.inputs.assumed.items)
+
+        def gap(mine: Scored, its: Scored | None, step: float | None = None) -> Estimate | None:
+            return None if its is None or mine is its else difference(mine, its, groups, step)
+
+        def row(key: str, name: str, form: str, size: float) -> Compressed:
+            mine, whole = scored[key], scored[f"{name} {WHOLE}"]
+            # int8 moves vectors further, so float16 may change no query by more.
+            tried = [key, f"{name} {BYTE}"] if form == HALF else [key]
+            step = min(usual_step(scored[k].values - whole.values, groups) for k in tried)
+            return Compressed(
+                name, form, int(items * size), among, mean(mine, groups),
+                gap(mine, whole, step), gap(mine, old, step if old is whole else None),
+            )  # fmt: skip
+
+        return [row(key, *its) for key, its in self.named.items()]
 
 
 def _forms(
-    whole: ResultList, dim: int, scale: float, distance: str
+    whole: ResultList, stored: int, scale: float, distance: str
 ) -> list[tuple[str, ResultList, float]]:
     """Form, list and bytes of a vector of all that one list answers."""
+    dim = whole.queries.shape[1]
     half = _then(whole, distance, lambda x: x.astype(np.float16).astype(np.float32))
     step = np.float32(scale)
     byte = _then(whole, distance, lambda x: np.clip(np.round(x / step), -127, 127) * step)
     out = [
-        (WHOLE, whole, 4.0 * dim), (HALF, ResultList(whole.queries, half), 2.0 * dim),
+        (WHOLE, whole, 1.0 * stored * dim), (HALF, ResultList(whole.queries, half), 2.0 * dim),
         (BYTE, ResultList(whole.queries, byte), 1.0 * dim),
     ]  # fmt: skip
     for word, share in CUTS.items():

@@ -132,6 +132,8 @@ class StrategyEvaluation:
             b[rows >= 0] = rescored[each.name]
         merged = merge.merge(a, b)
         ranks = counted_ranks(merged, rows, self.relevant)
+        if not merge.searches:  # what is behind the first list's window follows in its order
+            ranks = np.where(ranks > 0, ranks, found[first].ranks)
         # Equal ones by row; NaN last.
         order = np.lexsort((rows, np.where(np.isnan(merged), np.inf, -merged)), axis=1)[:, :K]
         return ranks, np.take_along_axis(rows, order, axis=1)

@@ -294,8 +294,7 @@ class BinCounts:
                 scorer = Scorer(self.queries, items, distance=self.predict.distance, threads=None)
                 above = scorer.count_above(np.arange(n), thresholds, None).reshape(n, k)
                 out[:, kind] -= np.diff(above, axis=1, prepend=len(some), append=0)
-                if kind:
-                    _take_away(out[:, kind], scorer, block.rows[some], self.ends, query, row)
+                _take_away(out[:, kind], scorer, block.rows[some], self.ends, query, row)
         return out
 
     def result(self, parts: Sequence[Values]) -> Values:

@@ -5,7 +5,7 @@ which is read twice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -265,6 +265,32 @@ def _outcomes(
         outcomes[each.name] = StrategyOutcome(each, scored, hits, estimated=found.ndim == 2)
         ranks[each.name] = found if found.ndim == 1 else np.median(found, axis=0).astype(np.int64)
     return outcomes, ranks
+
+
+def score_more(
+    study: Study, plans: Sequence[StrategyPlan], tell: Tell = lambda words: None
+) -> dict[str, Scored]:
+    """Scores of other strategies, by name, in the gallery that the study's own are scored in.
+
+    Args:
+        study: A whole one.
+        plans: Of each fold, the strategies and their lists.
+        tell: Called with what is done next.
+    """
+    inputs, relevant = study.inputs, study.relevant
+    if inputs.criterion == "agreement":
+        new = StrategyPlan.of_lists({REEMBED: study.first.plan.lists["new"]})
+        new.strategies.extend(plans[0].strategies)
+        new.lists.update(plans[0].lists)
+        return {name: measured(values) for name, values in study.first.values(new).items()}
+    folds = [replace(fold, plan=plan) for fold, plan in zip(study.folds, plans, strict=True)]
+    ranks = on_whole(inputs, folds, relevant, tell)
+    return {
+        each.name: scored_ranks(joined(each, folds, ranks, relevant), relevant, inputs.criterion)[
+            0
+        ][study.metric]
+        for each in plans[0].strategies
+    }
 
 
 def joined(

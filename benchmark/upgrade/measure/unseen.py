@@ -175,7 +175,7 @@ class Window:
                 chance = _chance(shares[chunk], level[here], beyond)
                 met = lucks[chunk, None, here] <= factors[chunk, mine, None] * chance
                 out[chunk, mine] = above + met.sum(axis=2)
-        return np.where(self.in_window, np.maximum(out, 1), 0)
+        return np.where(self.in_window, np.maximum(out, 1), self.first_ranks)
 
     def _luck(self, draw: Draw) -> Values:
         """Of each unknown item in a draw, in [0, 1)."""

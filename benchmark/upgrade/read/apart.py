@@ -11,14 +11,14 @@ from benchmark.upgrade.formats.rows import Rows, gather, require_directions
 from benchmark.upgrade.read.cluster import Cluster
 from benchmark.upgrade.read.gallery import EmbeddedSample, GalleryBlock
 from benchmark.upgrade.read.inputs import (
-    COMPARED,
     LEAST,
     Inputs,
+    of_queries,
     open_rows,
-    partners,
     read_queries,
     require_dims,
 )
+from benchmark.upgrade.read.order import SameOrder
 from benchmark.upgrade.read.request import UpgradeRequest
 from benchmark.upgrade.read.sampling import MOST_PAIRS
 
@@ -73,19 +73,24 @@ def read_apart(request: UpgradeRequest, cluster: Cluster | None = None) -> Apart
     stored = inputs.gallery.stored_rows(rows)
     known = stored[np.searchsorted(rows, relevant)]
     others = stored[np.searchsorted(rows, some)]
+    told = [line for each in (old, other, queries, old_queries, pairs_old) if each
+            for line in each.told]  # fmt: skip
     if pairs_old is None:
         sample = _unpaired(others, other, inputs.distance, rng)
     else:
-        sample = _paired(pairs_old, other, inputs.distance, rng)
-    told = [line for each in (old, other, queries, old_queries, pairs_old) if each
-            for line in each.told]  # fmt: skip
+        sample, signs = _paired(pairs_old, other, inputs.distance, rng)
+        told += signs
+    if old_queries is not None:
+        told += of_queries(queries, old_queries, inputs)
     inputs = replace(inputs, samples=[sample], told=(*told, *inputs.told))
     block = GalleryBlock(relevant, known, none, np.empty((0, other.dim), np.float32))
     return Apart(inputs, pairs_old is not None, block, others[:MOST_HELD])
 
 
-def _paired(old: Rows, new: Rows, distance: str, rng: np.random.Generator) -> EmbeddedSample:
-    """Pairs; a fifth of them, a thousand at most, are held out."""
+def _paired(
+    old: Rows, new: Rows, distance: str, rng: np.random.Generator
+) -> tuple[EmbeddedSample, list[str]]:
+    """Pairs, of which a fifth is held out, a thousand at most; and warnings about their order."""
     joined = join(new, old)
     n = len(joined.left)
     if n < LEAST:
@@ -95,14 +100,15 @@ def _paired(old: Rows, new: Rows, distance: str, rng: np.random.Generator) -> Em
     left, right = gather(old, joined.right[order]), gather(new, joined.left[order])
     require_directions(old, left, distance, joined.right[order])
     require_directions(new, right, distance, joined.left[order])
-    if not partners(left[:COMPARED], right[:COMPARED], rng):
+    same = SameOrder.of(joined, joined.right[order], left, right)
+    if not same.holds:
         raise BenchError(
             f"{new.name}: expected the texts of {old.name}, row by row or by id, got vectors that "
             "are no more alike than shuffled ones"
         )
     held = np.zeros(len(order), bool)
     held[rng.permutation(len(order))[: min(MOST_HELD, len(order) // 5)]] = True
-    return EmbeddedSample(np.arange(len(order)), left, right, ~held, held)
+    return EmbeddedSample(np.arange(len(order)), left, right, ~held, held), same.warnings()
 
 
 def _unpaired(

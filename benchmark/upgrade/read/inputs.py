@@ -15,7 +15,8 @@ from benchmark.upgrade.formats.ids import Ids, rows_of
 from benchmark.upgrade.formats.joining import Rearranged, join
 from benchmark.upgrade.formats.rows import ArrayRows, Rows, gather, require_directions
 from benchmark.upgrade.read.cluster import Cluster
-from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, about_mean
+from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery
+from benchmark.upgrade.read.order import COMPARED, SameOrder
 from benchmark.upgrade.read.qrels import Criterion, Qrels, RelevantPairs, request_qrels
 from benchmark.upgrade.read.request import INPUTS, UpgradeRequest
 from benchmark.upgrade.read.sampling import split
@@ -23,8 +24,6 @@ from benchmark.upgrade.read.text_files import read_counts, read_slices, read_tex
 
 LEAST = 100
 """Items with vectors by both models: fewer leave nothing to evaluate by."""
-COMPARED = 400
-"""Items whose similarities by both models are compared."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ def read_inputs(
         )
     sample = Rearranged(new, joined.left[order])
     found = read_queries(request, old, sample, joined.right[order], queries, old_queries, cluster)
-    samples, has_partners = _surveyed(found)
+    samples, compared = _surveyed(found)
     told = [line for each in (old, new, queries, *more) for line in each.told]
     if old.metric and old.metric != found.distance:
         told.append(
@@ -149,16 +148,10 @@ def read_inputs(
         told.append(f"vectors compare by {found.distance}, as {old.name} says")
     if any(joined.missing) or not joined.in_step:
         told.append(str(joined))
-    if not has_partners:
-        if not joined.by_id:
-            raise BenchError(
-                f"{new.name}: expected the items of {old.name} in the same order, got vectors that "
-                "are no more alike than shuffled ones; with ids on both sides any order will do"
-            )
-        told.append(
-            f"Warning: items that are near in {old.name} are not near in {new.name}: do the ids "
-            "name the same items?"
-        )
+    signs = SameOrder.of(joined, *compared).warnings()
+    if not signs and more:  # models that are not alike say nothing
+        signs = of_queries(queries, more[0], found)
+    told.extend(signs)
     return replace(found, samples=samples, told=(*told, *found.told))
 
 
@@ -278,10 +271,19 @@ def _joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats,
     return queries, vectors
 
 
-def _surveyed(inputs: Inputs) -> tuple[list[EmbeddedSample], bool]:
-    """The samples, and whether rows look like vectors of the same items; one pass over both."""
+def of_queries(queries: Rows, old: Rows, inputs: Inputs) -> list[str]:
+    """Warnings where queries by both models are not the same; a BenchError without ids."""
+    joined, by_old = join(queries, old), inputs.old_queries
+    if by_old is None:
+        return []
+    return SameOrder.of(joined, joined.right, by_old, inputs.queries).warnings()
+
+
+def _surveyed(inputs: Inputs) -> tuple[list[EmbeddedSample], tuple[Ints, Floats, Floats]]:
+    """The samples, and some rows with their vectors by both models; one pass over both."""
     gallery = inputs.gallery
-    wanted, masks = split(gallery, inputs.qrels.rows, inputs.criterion, inputs.request.seed)
+    relevant, criterion = inputs.qrels.rows, inputs.criterion
+    wanted, masks = split(gallery, relevant, inputs.own, criterion, inputs.request.seed)
     rng, n = np.random.default_rng(0), len(gallery.embedded)
     some = np.sort(rng.choice(n, min(n, COMPARED), replace=False))
     places = np.union1d(wanted, some)
@@ -289,32 +291,7 @@ def _surveyed(inputs: Inputs) -> tuple[list[EmbeddedSample], bool]:
     compared, of_sample = (np.searchsorted(places, each) for each in (some, wanted))
     vectors = gallery.embedded[wanted], old[of_sample], new[of_sample]
     samples = [EmbeddedSample(*vectors, *each) for each in masks]
-    return samples, partners(old[compared], new[compared], rng)
-
-
-def partners(old: Floats, new: Floats, rng: np.random.Generator) -> bool:
-    """Compare similarities by both models with those of shuffled items, ``[n, d]`` each.
-
-    Items that are near by one model are near by the other; where one side is shuffled, they are no
-    nearer than any. The correlation of similarities must be beyond twice that of any of twenty
-    shuffles.
-    """
-    n = len(old)
-    left, right = (side @ side.T for side in map(about_mean, (old, new)))
-    a, b = np.triu_indices(n, 1)
-    by_old, by_new = left[a, b].astype(np.float64), right[a, b].astype(np.float64)
-    if not (np.ptp(by_old) and np.ptp(by_new)):
-        return True  # all alike: nothing can be said
-
-    by_old -= by_old.mean()
-    right = right - by_new.mean()  # their mean and deviation are the same in any order
-    scale = np.linalg.norm(by_old) * np.linalg.norm(by_new - by_new.mean())
-
-    def correlation(order: Ints) -> float:
-        return abs(float(by_old @ right[order[a], order[b]])) / float(scale)
-
-    shuffled = max(correlation(rng.permutation(n)) for _ in range(20))
-    return correlation(np.arange(n)) > 2 * shuffled
+    return samples, (gallery.embedded[some], old[compared], new[compared])
 
 
 def shown_id(ids: Ids | None, row: int) -> str:

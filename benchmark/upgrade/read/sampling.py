@@ -2,7 +2,8 @@
 
 What a map was fitted on is never a relevant item for it. Where most of the sample is relevant to
 some query, maps are fitted twice, each time on another half of these, and each relevant item is
-evaluated by maps that have not seen it.
+evaluated by maps that have not seen it. Items that are queries are fitted on only where they are
+most of the sample.
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ MOST_BYTES = 2**30
 
 
 def split(
-    gallery: Gallery, relevant_rows: Ints, criterion: Criterion, seed: int
+    gallery: Gallery, relevant_rows: Ints, own: Ints | None, criterion: Criterion, seed: int
 ) -> tuple[Ints, list[tuple[Mask, Mask]]]:
     """Split embedded items into one sample, or two of the same items that differ in ``fitted``.
 
@@ -28,12 +29,22 @@ def split(
     Else each sample fits maps on one half of the relevant items and holds the other one out; by
     agreement with the new model there is one, and half of all items are held out.
 
+    Args:
+        gallery: With the rows that are embedded.
+        relevant_rows: Rows that are relevant to some query.
+        own: The row of each query's own item, -1 for none; None where queries are no items.
+        criterion: Origin of the qrels.
+        seed: Draws all that is random.
+
     Returns:
         Places among the embedded rows, ascending, ``[c]``; of each sample the items that maps are
         fitted on, and those that are held out, ``[c]`` each.
     """
     rng, s = np.random.default_rng([seed, 2]), len(gallery.embedded)
     relevant = np.isin(gallery.embedded, relevant_rows)
+    asked = np.isin(gallery.embedded, [] if own is None else own)
+    if asked.sum() > s // 2:
+        asked[:] = False
     seen = [np.zeros(s, bool)]  # relevant items that maps are fitted on
     if criterion == "agreement":
         held = [rng.random(s) < 0.5]
@@ -43,7 +54,8 @@ def split(
             seen = [relevant & half, relevant & ~half]
         others = rng.random(s) < 0.2
         held = [np.where(relevant, ~each, others) for each in seen]
-    fitted = [_some(~mask, MOST_PAIRS, rng) for mask in held]
+    held = [np.where(asked & ~relevant, True, mask) for mask in held]
+    fitted = [_some(~mask & ~asked, MOST_PAIRS, rng) for mask in held]
     most = max(MOST_BYTES // (4 * (gallery.stored.dim + gallery.new.dim)), MOST_HELD)
     kept = _some(relevant, most, rng)
     plain = _some(np.logical_and.reduce(held) & ~relevant, MOST_HELD, rng)

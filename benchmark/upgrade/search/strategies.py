@@ -9,6 +9,7 @@ from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import TwoLists
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.fit.maps import FittedMap
+from benchmark.upgrade.formats.rows import number_bytes
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED
 from benchmark.upgrade.search.lists import ResultList
@@ -85,7 +86,7 @@ class StrategyCost:
         hours: Until the gallery is ready: items embedded, or stored vectors converted as fast as
             on this machine.
         money: For these hours of one machine.
-        index_bytes: Of all indexes that it keeps.
+        index_bytes: Of all indexes that it keeps, of numbers as long as in the user's files.
         runs: Model runs a query.
         embedded: Items that are embedded while a query waits.
         money_per_1000_queries: For these items.
@@ -112,13 +113,14 @@ def cost_of(strategy: Strategy, inputs: Inputs) -> StrategyCost:
         hours = assumed.embedding(assumed.items)
     elif fit is not None and fit.direction == "gallery":
         hours = replace(assumed, map_rate=fit.rows_per_s).converting(1.0)
-    sizes = {"old": d_old, "new": d_new, "short": min(d_old, d_new)}
-    number = int(assumed.items) * assumed.number_bytes
+    old, new = (number_bytes(each) for each in (inputs.gallery.stored, inputs.gallery.new.source))
+    sizes = {"old": old * d_old, "new": new * d_new, "short": new * min(d_old, d_new)}
+    items = int(assumed.items)
     embedded = strategy.merge.new_embeddings if strategy.merge is not None else 0
     return StrategyCost(
-        hours, assumed.money(hours), number * sum(sizes[space] for space in strategy.stores),
+        hours, assumed.money(hours), items * sum(sizes[space] for space in strategy.stores),
         strategy.runs, embedded, assumed.money(assumed.embedding(1000 * embedded)),
-        strategy.rebuild, 0 if "old" in strategy.stores else number * d_old,
+        strategy.rebuild, 0 if "old" in strategy.stores else items * sizes["old"],
     )  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def make_document(
         "constraints": asdict(request.constraints),
         "assumed": {
             "items": int(assumed.items), "throughput": assumed.throughput, "price": assumed.price,
-            "number_bytes": assumed.number_bytes, "currency": request.currency,
+            "currency": request.currency,
         },
         "wanted": request.wanted,
         "worthwhile": evidence.least,
