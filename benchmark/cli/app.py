@@ -3,6 +3,7 @@
 import _thread
 import io
 import os
+import re
 import signal
 import sys
 import warnings
@@ -375,8 +376,16 @@ def _usage(error: Any) -> str:
     if name is not None and error.ctx is not None and "Did you mean" not in message:
         known = [o for p in error.ctx.command.params for o in p.opts if o.startswith("--")]
         message = f"unknown option '{name}'{nearest(name, known)}"
-    command = "" if error.ctx is None else f"{error.ctx.command_path}: "
-    return f"{command.removeprefix('bench ')}{message}"
+    wrong = re.search(r"Value error, '(.*)' is not one of ('.*')\.$", message)
+    if wrong is not None:
+        choices = re.findall(r"'(.*?)'", wrong[2])
+        message = (
+            f"{message[: wrong.start()]}unknown choice '{wrong[1]}'{nearest(wrong[1], choices)}"
+        )
+    if error.ctx is None:
+        return message
+    verb = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path).strip()
+    return f"{verb}: {message}" if verb else message
 
 
 if __name__ == "__main__":

@@ -49,6 +49,22 @@ def fail(message: str) -> NoReturn:
 
 
 @contextmanager
+def unheard(broken: list[OSError] | None = None) -> Iterator[list[OSError]]:
+    """Print, though nobody may read it or its disk be full: that is kept and raised later.
+
+    Args:
+        broken: Filled with the error; where it has one nothing more of it is told.
+    """
+    broken = [] if broken is None else broken
+    try:
+        yield broken
+        sys.stdout.flush()
+    except OSError as error:
+        broken.append(error)
+        _drop(sys.stdout)
+
+
+@contextmanager
 def plain_errors() -> Iterator[None]:
     """End bad input, and files that cannot be read or written, with one line and exit code 2.
 

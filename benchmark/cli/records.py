@@ -117,6 +117,8 @@ def compare(
     from benchmark.report import paired
     from benchmark.report.tables.comparison import text_table
 
+    if left.strip() == right.strip():
+        raise BenchError(f"compare: expected two different ones, got '{left:.60}' twice")
     files = all(Path(word).suffix == ".json" for word in (left, right))
     records = [] if files else selected(runs, "", protocols, tracks, seeds)
     pair = [paired.find(word, records) for word in (left, right)]

@@ -87,7 +87,6 @@ def upgrade(
     as_json: Path | None, save_map: Path | None, fail_if: list[str] | None, **given: Any,
 ) -> None:  # fmt: skip
     """Say what to do about a new embedding model, from your own vectors."""
-    from benchmark.cli.output import echo
     from benchmark.config.files import require_file_place
     from benchmark.report.renderers import terminal
 
@@ -137,14 +136,8 @@ def upgrade(
         require_known(conditions, strategy_names(request))
         result = report_on(request, tell)
     shown = tables(result.document, every=every)
-    terminal.show(shown if prior is None else [*shown, prior])  # first, as a disk may be full
-    for line in result.document["inputs"]["told"]:
-        if line.startswith("Warning: "):
-            echo(f"bench: {line[0].lower()}{line[1:]}", err=True)
-    _write(result, report, as_json, save_map)
-    if failed := [str(each) for each in conditions if each.holds(result.document)]:
-        echo(f"bench: failed: {', '.join(failed)}", err=True)
-        raise typer.Exit(3)
+    shown = shown if prior is None else [*shown, prior]
+    _finish(result, shown, conditions, (report, as_json, save_map))
 
 
 upgrade.__signature__ = Signature(_parameters())  # type: ignore[attr-defined]
@@ -154,6 +147,30 @@ app.command(
     "new.parquet --queries q_new.npy --old-queries q_old.npy --qrels qrels.tsv --items 40000000 "
     "--report upgrade.html`",
 )(upgrade)
+
+
+def _finish(
+    result: Any, shown: list[Any], conditions: list[Condition], files: tuple[Path | None, ...]
+) -> None:
+    """Print a report and write its files; exit code 3 where a condition to fail holds."""
+    from benchmark.cli.output import echo, unheard
+    from benchmark.report.renderers import terminal
+
+    with unheard() as broken:  # first, as a disk may be full
+        terminal.show(shown)
+        for line in result.document["inputs"]["told"]:
+            if line.startswith("Warning: "):
+                echo(f"bench: {line[0].lower()}{line[1:]}", err=True)
+    lines = _write(result, *files)
+    with unheard(broken):
+        for line in lines:
+            echo(line)
+    if failed := [str(each) for each in conditions if each.holds(result.document)]:
+        with unheard(broken):
+            echo(f"bench: failed: {', '.join(failed)}", err=True)
+        raise typer.Exit(3)
+    if broken:
+        raise broken[0]
 
 
 def _doctor(words: list[str], given: dict[str, Any], as_json: Path | None) -> None:
@@ -243,25 +260,27 @@ def _prior(like: str) -> Any:
     return Like.parse(like).table(read_records(default_records()))
 
 
-def _write(result: Any, report: Path | None, as_json: Path | None, save_map: Path | None) -> None:
-    """Write the files of a report, and tell where they are."""
-    from benchmark.cli.output import echo
-
+def _write(
+    result: Any, report: Path | None, as_json: Path | None, save_map: Path | None
+) -> list[str]:
+    """Write the files of a report; lines that say where they are."""
     if as_json is not None:
         result.save_json(as_json)
     if save_map is not None and result.conversion is not None:
         result.conversion.save(save_map)
     if report is not None:
         result.save_page(report)
+    lines = []
     if save_map is not None and result.conversion is not None:
         use = f"bench convert {save_map} INPUT OUTPUT"
         if "query_view" in result.conversion.parts:
             use = f'benchmark.Conversion.load("{save_map}").view(queries)'
-        echo(f"the map: {use}")
+        lines.append(f"the map: {use}")
     elif save_map is not None:
-        echo(f"no map is recommended: {save_map} is not written")
+        lines.append(f"no map is recommended: {save_map} is not written")
     if report is not None:
-        echo(f"the page: {report}")
+        lines.append(f"the page: {report}")
+    return lines
 
 
 def _labels(queries: Path | None, gallery: Path | None) -> tuple[Path, Path] | None:

@@ -176,8 +176,8 @@ def require_file_place(path: Path, option: str) -> None:
 
 
 @contextmanager
-def plain_io_errors(folder: Path) -> Iterator[None]:
-    """A full disk as one line instead of a traceback; what is stored stays.
+def plain_io_errors(folder: Path, kept: str = "") -> Iterator[None]:
+    """A full disk as one line instead of a traceback, with words on what is ``kept``.
 
     Libraries say it each in their own way (torch a RuntimeError, numpy an OSError without a
     number), so the free space is looked at as well.
@@ -190,8 +190,7 @@ def plain_io_errors(folder: Path) -> Iterator[None]:
         is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
         if is_full or shutil.disk_usage(folder).free < _NOTHING_LEFT:
             raise BenchError(
-                f"{folder}: the disk is full; free some space and run the same command again, "
-                "finished stages are kept"
+                f"{folder}: the disk is full; free some space and run the same command again{kept}"
             ) from error
         raise
 

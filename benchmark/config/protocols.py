@@ -131,15 +131,15 @@ class Protocol(ProtocolRules):
         return self
 
     def _check_backfilling(self) -> None:
+        for name in self.orders:
+            if name not in ORDERS:
+                raise ValueError(f"orders: {unknown('order', name, ORDERS)}")
         if "backfilling" not in self.tasks:
             return
         if not {"retrieval", "identification"} & {*self.tasks}:
             raise ValueError("tasks: expected retrieval or identification beside backfilling")
         if not self.orders:
             raise ValueError("orders: expected at least one for backfilling")
-        for name in self.orders:
-            if name not in ORDERS:
-                raise ValueError(f"orders: {unknown('order', name, ORDERS)}")
 
     def _check_texts(self) -> None:
         texts = [g.name for g in self.generations if g.queries == "texts"]

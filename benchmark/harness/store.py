@@ -142,7 +142,7 @@ class Store:
         """
         writable(self.root, "--store")
         work = self._work(name)
-        with plain_io_errors(self.root):
+        with plain_io_errors(self.root, ", finished stages are kept"):
             # Only its parent: whoever has the lock may be taking the folder itself away.
             work.parent.mkdir(parents=True, exist_ok=True)
             with self.lock(name):

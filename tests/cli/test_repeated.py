@@ -94,3 +94,18 @@ def test_what_takes_one_value_is_refused(words, said):
 def test_capitals_are_near(words, said):
     code, _, err = call(*words)
     assert code == 2 and said in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("verfy", "x"), "bench: No such command 'verfy'. Did you mean 'verify', 'perf'?"),
+        (("upgrade", "--demo", "--index", "hsnw"),
+         "bench: upgrade: Invalid value for '--index': unknown choice 'hsnw'; did you mean "
+         "'hnsw'?"),
+        (("compare", "bct", "bct"), "bench: compare: expected two different ones, got 'bct' twice"),
+    ],
+)  # fmt: skip
+def test_words_that_are_none_of_the_choices(words, said):
+    code, _, err = call(*words)
+    assert (code, err) == (2, f"{said}\n")

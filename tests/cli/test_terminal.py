@@ -46,6 +46,20 @@ def test_a_full_disk_behind_the_output(words):
     one_line(ended.stderr, "the disk is full")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_files_of_a_report_are_written_though_its_words_are_not(tmp_path):
+    words = "upgrade", "--demo", "--report", str(tmp_path / "a.html")
+    with Path("/dev/full").open("w") as full:
+        ended = bench(*words, stdout=full)
+        assert ended.returncode == 2
+        one_line(ended.stderr, "the disk is full")
+        written = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+        assert written.keys() == {"a.html", "a.json"} and all(written.values())
+        ended = bench(*words, "--fail-if", "share<2", stdout=full)
+    assert ended.returncode == 3
+    one_line(ended.stderr, "failed: share<2")
+
+
 def test_how_long_a_run_takes_is_told_before_or_as_soon_as_it_can_be_known(capsys):
     """Of a track without records after one stage of each kind: here 60 and 30 s."""
     kinds = ("train", "evaluate") * 2

@@ -70,6 +70,7 @@ PROTOCOLS: list[Row] = [
     *(({"tasks": ["retrieval", "backfilling"], "orders": orders}, words) for orders, words in (
         (["entropie"], "unknown order 'entropie'; did you mean 'entropy'"),
         ([], "orders: expected .*at least"))),
+    ({"orders": ["sigma"]}, "orders: unknown order 'sigma'"),
     ({"orders": ["random", "random"]}, f"orders: {TWICE.format('random')}"),
     ({"evaluation": {"groups": ["away", "away"]}}, f"evaluation.groups: {TWICE.format('away')}"),
     ({"evaluation": {"classes": [0.5, 0.5]}}, "evaluation.classes: expected 0 <= low < high"),
@@ -208,8 +209,6 @@ CHANGES: list[Row] = [
     ({"recipe.augmen.rotate": 3}, "--set recipe.augmen.rotate: .*did you mean 'recipe.augment'"),
     ({"track.distance": "l1"}, "--set track.distance: .*distance: expected 'cosine' or 'l2'"),
     ({"protocol.tasks": []}, "--set protocol.tasks: .*tasks"),
-    ({"protocol.tasks": ["retrieval", "backfilling"], "protocol.orders": ["sigma"]},
-     "unknown order 'sigma'"),
     ({"data.classez": 8}, "--set data.classez: unknown key .* mean 'classes'"),
     ({"mixbct.ratio": 0.1}, "--set mixbct.ratio: .*unknown owner 'mixbct'"),
     ({"bct:distil.weight": 1}, "--set bct:distil.weight: .*did you mean 'bct:distill'"),

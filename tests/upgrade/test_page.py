@@ -182,7 +182,7 @@ def test_an_index_and_all_metrics(document):
     document["index"]["build_anew"] = {"linear": {"needed": True}, "map-1": {"needed": False}}
     page, shown = render(document), " ".join(plain(tables(document, every=True)).split())
     for said in (
-        "Build the index anew after: linear; kept, it finds less.",
+        "Build the index anew after: linear; kept, it may find less.",
         "The old links or lists serve on after: map-1;",
         "Not judged so: rrf-converted, rrf, cascade, re-embed",
     ):

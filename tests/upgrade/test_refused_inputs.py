@@ -56,6 +56,18 @@ def test_the_least_number_of_the_call_is_the_one_that_is_taken(made):
     refused(made, "throughput: expected a finite number above 0, got 0", throughput=0)
 
 
+@pytest.mark.parametrize(
+    "name", ["wanted", "worthwhile", "throughput", "price", "items", "seed", "threshold"]
+)
+def test_words_for_numbers_of_the_call(made, name):
+    refused(made, f"{name}: expected a number, got '2'", **{name: "2"})
+
+
+def test_a_distance_is_no_negative_number(made):
+    said = "threshold: expected a distance of 0 or more, got -12"
+    refused(made, said, threshold=[-12.0], distance="l2")
+
+
 FLOATS = [
     (words, max(param.opts, key=len))
     for words, command in verbs(typer.main.get_command(app))

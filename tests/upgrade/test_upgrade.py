@@ -110,7 +110,7 @@ def test_pure_noise_recommends_embedding_again():
     assert found["procrustes"]["score"]["high"] < 0.1 < found[REEMBED]["score"]["low"]
     truth = ndcg(all_scores(made.queries, made.new), made.relevant).mean()
     assert found[REEMBED]["score"]["value"] == pytest.approx(truth, abs=0.05)
-    assert any(line.startswith("Warning: items that are near") for line in
+    assert any(line.startswith("Warning: rows that are near") for line in
                report.document["inputs"]["told"])  # fmt: skip
 
 

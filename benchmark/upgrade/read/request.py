@@ -6,6 +6,7 @@ It imports nothing heavy: the command builds its options from it.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -286,10 +287,18 @@ class UpgradeRequest:
         return replace(self, models=None, new_gallery=new, queries=queries)
 
     def _check_numbers(self) -> None:
+        for name in ("wanted", "worthwhile", "throughput", "price", "items", "seed", "threshold"):
+            value = getattr(self, name)
+            for number in value if isinstance(value, list | tuple) else [value]:
+                is_number = isinstance(number, Real) and not isinstance(number, bool)
+                if not is_number and (number is not None or name not in {"items", "threshold"}):
+                    raise BenchError(f"{name}: expected a number, got {number!r:.60}")
         if not 0 < self.wanted <= 1:
             raise BenchError(f"wanted: expected a share in (0, 1], got {self.wanted:g}")
         if not (math.isfinite(self.worthwhile) and 0 <= self.worthwhile < 100):
-            raise BenchError(f"worthwhile: expected points from 0 to 100, got {self.worthwhile:g}")
+            raise BenchError(
+                f"worthwhile: expected 0 to less than 100 points, got {self.worthwhile:g}"
+            )
         for name in ("throughput", "price", "items"):
             number = getattr(self, name)
             if number is None:
@@ -302,6 +311,8 @@ class UpgradeRequest:
         for number in self.threshold or ():
             if not math.isfinite(number):
                 raise BenchError(f"threshold: expected a finite number, got {number:g}")
+            if number < 0 and self.distance == "l2":
+                raise BenchError(f"threshold: expected a distance of 0 or more, got {number:g}")
 
     @property
     def constraints(self) -> Constraints:

@@ -245,7 +245,7 @@ def index(document: Document) -> TextTable:
     anew = [name for name, each in found["build_anew"].items() if each["needed"]]
     kept = [name for name, each in found["build_anew"].items() if not each["needed"]]
     if anew:
-        notes.append(f"Build the index anew after: {', '.join(anew)}; kept, it finds less.")
+        notes.append(f"Build the index anew after: {', '.join(anew)}; kept, it may find less.")
     if kept:
         notes.append(
             f"The old links or lists serve on after: {', '.join(kept)}; building anew would find a "
