@@ -21,7 +21,7 @@ def demo_arguments() -> dict[str, Any]:
         arrays = dict(file)
     ids = {name: arrays[f"{name}_ids"] for name in INPUTS[:3]}
     return {
-        **{name: arrays[name] for name in INPUTS},
+        **{name: arrays[name].astype(np.float32) for name in INPUTS},  # as an index has them
         "labels": (arrays["query_labels"], arrays["gallery_labels"]),
         "ids": {**ids, "old_queries": ids["queries"]},
     }
