@@ -136,3 +136,30 @@ def test_a_cascade_finds_what_is_behind_its_window_by_the_first_list():
     # Relevant items that have no new vector are left out.
     counted = expected(~relevant | np.isin(np.arange(3000), rows))
     assert abs(scores[1]["value"] - counted) <= 2 * scores[1]["sampling"]
+
+
+def test_by_agreement_a_small_gallery_tells_of_the_first_of_the_whole():
+    """Nobody judges, and a sample alone has new vectors: a cascade's 200 are a few of its items."""
+    rng = np.random.default_rng(0)
+    n, hidden = 6000, rng.normal(size=(6500, 16))
+    old, new = (
+        np.float32(hidden @ rng.normal(size=(16, 32)) + noise * rng.normal(size=(6500, 32)))
+        for noise in (4, 2)
+    )
+    by_old, by_new = (all_scores(each[n:], each[:n]) for each in (old, new))
+    rows = rng.choice(n, 1200, replace=False)
+    document = benchmark.upgrade(
+        old[:n], new[rows], new[n:], old[n:], maps="linear",
+        ids={"old_gallery": np.arange(n), "new_gallery": rows},
+    ).document  # fmt: skip
+    told, depth = document["inputs"], document["inputs"]["agreement_at"]
+    assert told["nearest"] == 1 and depth == max(10, round(n / told["held"]))
+    place = np.argsort(np.argsort(-by_old, axis=1), axis=1)
+    cascade = np.where(place < 200, n + by_new, -place)
+    first = np.argsort(-by_new, axis=1)[:, :depth]
+    found = {each["name"]: each["score"]["value"] for each in document["strategies"]}
+    for name, scores in (("keep-old", by_old), ("cascade", cascade)):
+        its = np.argsort(-scores, axis=1)[:, :depth]
+        truth = np.mean([np.isin(a, b).mean() for a, b in zip(its, first, strict=True)])
+        assert found[name] == pytest.approx(truth, abs=0.06), name
+    assert found["cascade"] < 0.9

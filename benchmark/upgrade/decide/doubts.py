@@ -119,10 +119,10 @@ def _scores(study: Study) -> Iterator[str]:
         if chance is not None and found.low is not None and found.low <= chance:
             if by_agreement:
                 yield (
-                    f"the old model shares {100 * found.known:.1f} % of the ten nearest with the "
-                    f"new one, not measurably more than by chance ({100 * chance:.1f}): is either "
-                    "model's gallery of the same model as its queries, and do ids name the same "
-                    "items?"
+                    f"the old model shares {100 * found.known:.1f} % of the first "
+                    f"{study.first.agreement_at} with the new one, not measurably more than by "
+                    f"chance ({100 * chance:.1f}): is either model's gallery of the same model as "
+                    "its queries, and do ids name the same items?"
                 )
                 return
             words, files = _SIDES[name]
@@ -141,7 +141,7 @@ def _chance(study: Study, name: str) -> float | None:
     """
     n = study.n_gallery
     if study.inputs.criterion == "agreement":
-        return None if name == REEMBED else min(1.0, _DEEPEST / n)
+        return None if name == REEMBED else min(1.0, study.first.nearest / n)
     relevant = np.diff(study.relevant.offset)[study.queries].astype(np.float64)
     if study.inputs.criterion == "labels":
         harmonic = (1 / np.arange(1, n + 1)).sum()

@@ -15,7 +15,7 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean, measured
 from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.formats.rows import gather
-from benchmark.upgrade.measure.evaluation import AGREEMENT, K, counted_ranks, scores_of
+from benchmark.upgrade.measure.evaluation import AGREEMENT, K, counted_ranks, ranks_here, scores_of
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock
 from benchmark.upgrade.read.request import REEMBED
@@ -186,7 +186,7 @@ class _Comparison:
         """The deciding metric of the first results, by query."""
         if self.study.metric == AGREEMENT:
             expected = self.exact[REEMBED].rows[:, :K]
-            k = min(K, len(self.block.rows))
+            k = ranks_here(K, len(self.block.rows) / self.study.inputs.gallery.rows)
             return np.asarray(relevance.agreement(rows[:, :K], expected, k))
         in_order = np.broadcast_to(-np.arange(rows.shape[1]), rows.shape)
         ranks = counted_ranks(in_order, rows, self.relevant)

@@ -109,7 +109,7 @@ def bridge(
     for each in plan.strategies:
         scored, hits = scored_ranks(ranks[each.name], relevant, inputs.criterion)
         outcomes[each.name] = StrategyOutcome(each, scored, hits, estimated=False)
-    fold = Fold(sample, relevant, distance, MAIN[inputs.criterion], plan, fits, best, ())
+    fold = Fold(sample, relevant, distance, MAIN[inputs.criterion], 1.0, plan, fits, best, ())
     groups = inputs.groups(relevant.answered)
     n = inputs.gallery.rows
     return (

@@ -71,7 +71,8 @@ class CascadeDepths:
 def cascade_depths(study: Study, tell: Tell = lambda words: None) -> list[CascadeDepths]:
     """Evaluate every cascade of a study at every depth that its gallery has."""
     some = [s for s in study.first.plan.strategies if isinstance(s.merge, RescoredList)]
-    depths = [d for d in DEPTHS if d < study.n_gallery] or [1]
+    rows, searched = study.inputs.gallery.rows, study.n_gallery
+    depths = [d for d in DEPTHS if d < rows and d * searched >= rows]  # one item there, or more
     deeper = [
         replace(each, name=f"{each.name} {d}", merge=RescoredList(d)) for each in some
         for d in depths

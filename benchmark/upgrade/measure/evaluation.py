@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.contract.fusion import RankFusion, RescoredList
+from benchmark.contract.lists import TwoLists
 from benchmark.metrics import relevance, retrieval
 from benchmark.metrics.relevance import RelevantRanks
 from benchmark.metrics.retrieval import cut_off
@@ -52,10 +54,10 @@ class Evaluated:
     nearest: dict[str, Ints] = field(default_factory=dict)
     ranks: dict[str, Ints] = field(default_factory=dict)
 
-    def agreement(self, with_: str) -> dict[str, Values]:
-        """Agreement of each strategy's ten nearest with those of one of them, ``[n]``."""
+    def agreement(self, with_: str, k: int) -> dict[str, Values]:
+        """Agreement of each strategy's ``k`` nearest with those of one of them, ``[n]``."""
         expected = self.nearest[with_]
-        k = min(cut_off(K), int((expected[0] >= 0).sum()))
+        k = min(cut_off(k), int((expected[0] >= 0).sum()))
         found = self.nearest.items()
         return {name: relevance.agreement(rows, expected, k) for name, rows in found}
 
@@ -166,17 +168,37 @@ class HeldOut:
         relevant: Pairs that count there.
         distance: ``cosine``, ``dot`` or ``l2``.
         metric: The one that decides.
+        share: Of the whole gallery's items that it has.
     """
 
     sample: EmbeddedSample
     relevant: RelevantPairs
     distance: str
     metric: str
+    share: float
+
+    @property
+    def nearest(self) -> int:
+        """Nearest items that agreement looks at: ten of the whole gallery, one here at least."""
+        return ranks_here(K, self.share)
+
+    @property
+    def agreement_at(self) -> int:
+        """First items of the whole gallery that these stand for: ten, or more of a small sample."""
+        return max(K, round(self.nearest / self.share))
 
     def evaluate(
         self, plan: StrategyPlan, distance: str = "", *, keep_nearest: bool = True
     ) -> Evaluated:
-        """Evaluate the strategies of a plan, by another distance perhaps."""
+        """Evaluate the strategies of a plan, by another distance perhaps.
+
+        Two lists are cut off where their windows of the whole gallery end among its items.
+        """
+        here = [
+            each if each.merge is None else replace(each, merge=_here(each.merge, self.share))
+            for each in plan.strategies
+        ]
+        plan = replace(plan, strategies=here)
         return evaluate(
             self.sample.blocks, self.relevant, self.sample.known, plan, distance or self.distance,
             keep_nearest=keep_nearest,
@@ -189,8 +211,20 @@ class HeldOut:
         by_agreement = self.metric == AGREEMENT
         found = self.evaluate(plan, distance, keep_nearest=by_agreement)
         if by_agreement:
-            return found.agreement(against)
+            return found.agreement(against, self.nearest)
         return {name: scores[self.metric] for name, scores in found.scores.items()}
+
+
+def ranks_here(ranks: int, share: float) -> int:
+    """First items of a random part of a gallery that are about the first ``ranks`` of all."""
+    return max(1, round(ranks * share))
+
+
+def _here(merge: TwoLists, share: float) -> TwoLists:
+    window = ranks_here(merge.window, share)
+    if isinstance(merge, RankFusion):
+        return RankFusion(window, merge.k * share)
+    return RescoredList(window) if isinstance(merge, RescoredList) else merge
 
 
 def scores_of(ranks: Ints, relevant: RelevantPairs) -> Scores:

@@ -143,21 +143,20 @@ def study(
     folds = [_fold(inputs, sample, labels, tell) for sample in inputs.samples]
     first = folds[0]
     tell(f"searching {first.sample.held.sum():,} held-out items")
-    agreement = first.evaluate(first.plan)
+    found = first.evaluate(first.plan)
+    agreement = found.agreement(REEMBED, first.nearest)
     if inputs.criterion == "agreement":
         outcomes = {
-            s.name: StrategyOutcome(
-                s, {AGREEMENT: measured(agreement.agreement(REEMBED)[s.name])}, np.empty(0), False
-            )
+            s.name: StrategyOutcome(s, {AGREEMENT: measured(agreement[s.name])}, np.empty(0), False)
             for s in first.plan.strategies
         }
         n = int(first.sample.held.sum())
         every = np.arange(first.relevant.n_queries)
-        return Study(inputs, every, None, outcomes, first.relevant, agreement.ranks, n, folds)
+        return Study(inputs, every, None, outcomes, first.relevant, found.ranks, n, folds)
     held = np.union1d(*(f.sample.rows[f.sample.held] for f in (first, folds[-1])))
     relevant = inputs.pairs(held)
-    found = on_whole(inputs, folds, relevant, tell)
-    outcomes, ranks = _outcomes(inputs, folds, found, relevant, agreement.agreement(REEMBED))
+    by_fold = on_whole(inputs, folds, relevant, tell)
+    outcomes, ranks = _outcomes(inputs, folds, by_fold, relevant, agreement)
     groups = inputs.groups(relevant.answered)
     n = inputs.gallery.rows
     return Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, folds)
@@ -166,7 +165,8 @@ def study(
 def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: Tell) -> Fold:
     distance = inputs.distance
     relevant = inputs.pairs(sample.rows[sample.held])
-    held_out = HeldOut(sample, relevant, distance, MAIN[inputs.criterion])
+    share = int(sample.held.sum()) / inputs.gallery.rows
+    held_out = HeldOut(sample, relevant, distance, MAIN[inputs.criterion], share)
     pairs = sample.old[sample.fitted], sample.new[sample.fitted]
     quick = [label for label in labels if label in map_fits.QUICK]
     trained = [label for label in labels if label not in quick]

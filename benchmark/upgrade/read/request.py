@@ -144,7 +144,7 @@ class UpgradeRequest:
     )] = None  # from Python also query -> item -> gain
     labels: Annotated[tuple[Any, Any] | None, Help(
         "Classes of queries and gallery, arrays or files. Without qrels and labels strategies are "
-        "evaluated by their agreement with the new model's ten nearest."
+        "evaluated by their agreement with the new model's first ten."
     )] = None
     ids: Annotated[Mapping[str, Any] | None, Help(
         "Name of a field -> ids of its array, `{'old_gallery': ..., 'queries': ...}`."

@@ -118,6 +118,7 @@ def _inputs(study: Study, decision: Decision) -> Document:
         "gallery": gallery.stored.name, "rows": gallery.rows,
         "dims": [gallery.stored.dim, gallery.new.dim], "embedded": len(gallery.embedded),
         "fitted": int(sample.fitted.sum()), "held": int(sample.held.sum()),
+        "nearest": study.first.nearest, "agreement_at": study.first.agreement_at,
         "judged_in": study.n_gallery, "queries": len(inputs.queries),
         "judged_queries": len(study.queries),
         "pairs": len(inputs.qrels.rows), "judged_pairs": int(study.relevant.counted.sum()),

@@ -124,7 +124,8 @@ def told(document: Document) -> list[str]:
     inputs = document["inputs"]
     judge = {
         "qrels": "judged relevance", "labels": "class labels",
-        "agreement": "agreement with the new model's own ten nearest, which is not accuracy",
+        "agreement": f"agreement with the first {inputs['agreement_at']:,} of the new model, "
+        "which is not accuracy",
     }[inputs["judge"]]  # fmt: skip
     return [
         f"{inputs['judged_queries']:,} of {inputs['queries']:,} queries, by {judge}, in a gallery "
@@ -162,7 +163,11 @@ def basis(document: Document) -> list[str]:
         f"{inputs['fitted']:,} of them, and no item they saw counts as relevant.",
     ]
     if inputs["judge"] == "agreement":
-        lines.append("Only items outside the fit are searched: in a larger gallery all agree less.")
+        nearest = "nearest" if inputs["nearest"] == 1 else f"{inputs['nearest']} nearest"
+        lines.append(
+            f"Only items outside the fit are searched. Their {nearest} stand for the first "
+            f"{inputs['agreement_at']:,} of all; two lists are cut off in the same proportion."
+        )
     elif not inputs["complete"]:
         lines.append(
             "Scores marked est. need new vectors of all items, of which only the sample has some: "
@@ -170,7 +175,10 @@ def basis(document: Document) -> list[str]:
             f"Another sample as large would move {wording.moved(document)}."
         )
     if inputs["judge"] != "agreement":
-        lines.append("Agreement@10 is told of held-out items alone: a smaller gallery.")
+        lines.append(
+            f"Agreement@10 is told of held-out items, whose nearest {inputs['nearest']} stand for "
+            f"the first {inputs['agreement_at']:,} of all."
+        )
     return [*lines, *told(document)[1:]]
 
 

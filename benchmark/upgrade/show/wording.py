@@ -155,7 +155,9 @@ def metric_label(key: str) -> str:
 
 
 def label(document: Document) -> str:
-    """The deciding metric as it is printed."""
+    """The deciding metric as it is printed; agreement with its depth in the whole gallery."""
+    if document["inputs"]["judge"] == "agreement":
+        return f"agreement@{document['inputs']['agreement_at']:,}"
     return numbers.metric(document["metric"]).label
 
 
@@ -214,9 +216,9 @@ def reasons(document: Document) -> list[str]:
     lines.append(f"{label(document)}{_own(document)}: {', '.join(parts)}.")
     if document["inputs"]["judge"] == "agreement":
         lines.append(
-            "That is how many of the ten nearest are those of re-embedding, which agrees with "
-            "itself whatever the new model is: it is not accuracy. Judgements (--qrels) or labels "
-            "would tell which model is better."
+            f"That is how many of the first {document['inputs']['agreement_at']:,} are those of "
+            "re-embedding, which agrees with itself whatever the new model is: it is not accuracy. "
+            "Judgements (--qrels) or labels would tell which model is better."
         )
     elif old is None and document["constraints"]["old_model"]:
         lines.append("Queries by the old model (--old-queries) would tell which model is better.")
@@ -335,9 +337,9 @@ def risks(document: Document) -> list[str]:
         )
     lines += slice_warnings(document)
     items = document["assumed"]["items"]
-    if items >= _LARGER * inputs["judged_in"]:
+    if items >= _LARGER * inputs["rows"]:
         lines.append(
-            f"Warning: scores are of a gallery of {inputs['judged_in']:,} items, costs of "
+            f"Warning: scores are of a gallery of {inputs['rows']:,} items, costs of "
             f"{items:,}: among more items every strategy finds less."
         )
     if chosen is not None and chosen["estimated"]:
