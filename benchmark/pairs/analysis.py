@@ -59,25 +59,15 @@ model's, in the report as in truth."""
 
 @dataclass(frozen=True)
 class Held:
-    """An estimate of a report beside the truth on other queries.
-
-    Attributes:
-        strategy: Its name.
-        corpus: Its id.
-        off: The estimate minus the truth.
-        covered: The interval covers it, as this module has it.
-        gain: The same of the gain over keeping the old model.
-        same_off: The estimate minus the truth on the report's own queries.
-        within: That is within the sampling error; None where nothing is estimated.
-    """
+    """An estimate of a report beside the truth on other queries."""
 
     strategy: str
-    corpus: str
-    off: float
-    covered: bool
-    gain: bool | None
-    same_off: float
-    within: bool | None
+    corpus: str  # its id
+    off: float  # the estimate minus the truth
+    covered: bool  # by :func:`covers`
+    gain: bool | None  # that of the gain over the old model is covered
+    same_off: float  # the estimate minus the truth on the report's own queries
+    within: bool | None  # that is within the sampling error; None where nothing is estimated
 
 
 def covers(

@@ -39,20 +39,14 @@ def sample_sizes(n: int) -> list[int]:
 
 @dataclass(frozen=True)
 class CellVectors:
-    """A corpus with all vectors of an old and a new model.
-
-    Attributes:
-        qrels: By rows of queries and items.
-        groups: Of queries that share their relevant items, ``[q]``.
-        seed: Of its halves and samples: each cell has others.
-    """
+    """A corpus with all vectors of an old and a new model."""
 
     corpus: Corpus
     old: Vectors
     new: Vectors
-    qrels: Qrels
-    groups: Ints
-    seed: int = 0
+    qrels: Qrels  # by rows of queries and items
+    groups: Ints  # of queries that share their relevant items, [q]
+    seed: int = 0  # of its halves and samples: each cell has others
 
     @classmethod
     def of(cls, corpus: Corpus, old: Vectors, new: Vectors, seed: int = 0) -> "CellVectors":

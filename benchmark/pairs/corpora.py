@@ -63,25 +63,15 @@ class CorpusSource(Model):
 
 @dataclass(frozen=True)
 class Corpus:
-    """Items and queries with relevance.
-
-    Attributes:
-        source: Its facts.
-        items: Texts, files of images, or images ``[h, w, 3]``.
-        queries: As these.
-        item_ids: Of the items.
-        query_ids: Of the queries.
-        gains: Query -> item -> gain; of every query at least one.
-        digest: Of all contents, 64 hexadecimal digits.
-    """
+    """Items and queries with relevance."""
 
     source: CorpusSource
-    items: Sequence[Any]
+    items: Sequence[Any]  # texts, files of images, or images [h, w, 3]
     queries: Sequence[Any]
     item_ids: list[str]
     query_ids: list[str]
-    gains: Gains
-    digest: str
+    gains: Gains  # of every query at least one
+    digest: str  # of all contents, 64 hexadecimal digits
 
     def inside(self, embedder: Embedder) -> bool:
         """True where the embedder's authors name it among their training data."""

@@ -15,17 +15,11 @@ from benchmark.upgrade.read.request import Tell
 
 @dataclass(frozen=True)
 class Vectors:
-    """Vectors of a corpus by one embedder.
+    """Vectors of a corpus by one embedder."""
 
-    Attributes:
-        items: ``[n, dim]``.
-        queries: ``[q, dim]``.
-        seconds: That this machine took for them, on one thread.
-    """
-
-    items: Floats
-    queries: Floats
-    seconds: float
+    items: Floats  # [n, dim]
+    queries: Floats  # [q, dim]
+    seconds: float  # that this machine took for them, on one thread
 
 
 def place_of(embedder: Embedder, corpus: Corpus) -> Path:

@@ -12,23 +12,16 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
 }  # fmt: skip
 _FIGURES = ("share", "score", "upgrade", "hours", "money")
+"""``share`` of the upgrade that is kept; ``upgrade`` is re-embedding minus the old model."""
 _CONDITION = re.compile(r"(?:([\w:.-]+)\.)?(\w+)\s*(<=|>=|<|>)\s*([\d.eE+-]+)")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A figure of a strategy that is compared with a number.
+    """A figure of a strategy that is compared with a number."""
 
-    Attributes:
-        strategy: Its name; empty for the one that is recommended.
-        figure: ``share`` of the upgrade that it keeps and its ``score``, as shares; ``upgrade``,
-            the difference of re-embedding to the old model; ``hours`` and ``money`` that it takes.
-        sign: ``<``, ``<=``, ``>`` or ``>=``.
-        number: To compare with.
-    """
-
-    strategy: str
-    figure: str
+    strategy: str  # its name; empty for the one that is recommended
+    figure: str  # one of ``_FIGURES``; scores and shares between 0 and 1
     sign: str
     number: float
 

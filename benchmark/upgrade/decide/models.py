@@ -28,28 +28,16 @@ RULE = (
 
 @dataclass(frozen=True)
 class ModelPlace:
-    """One new model among others.
-
-    Attributes:
-        name: As it was given.
-        strategy: What the rule recommends for it.
-        rank: 1 and the number of models that surely beat it.
-        score: Of the strategy, on the queries of all models.
-        again: Of embedding everything again with it.
-        to_old: Of the strategy, to the old model; None without old queries, or where it is kept.
-        sure: It is better than the old model, corrected for the number of models; None without old
-            queries.
-        hours: That it takes.
-        money: That it takes.
-        index_bytes: Of the vectors that it keeps.
-    """
+    """One new model among others."""
 
     name: str
-    strategy: str
-    rank: int
-    score: Estimate
-    again: Estimate
+    strategy: str  # what the rule recommends for it
+    rank: int  # 1 and the number of models that surely beat it
+    score: Estimate  # of the strategy, on the queries of all models
+    again: Estimate  # of embedding everything again with it
+    # of the strategy; None without old queries, or where the old model is kept
     to_old: Estimate | None
+    # better than the old model, corrected for the number of models; None as above
     sure: bool | None
     hours: float
     money: float
@@ -58,21 +46,14 @@ class ModelPlace:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """Places of all models, and the model to take.
-
-    Attributes:
-        taken: Its name.
-        places: The best rank first.
-        differences: First and second model -> the paired difference of their scores.
-        queries: Number that all models were compared on.
-        left_out: The most judged queries of one model that not all have.
-    """
+    """Places of all models, and the model to take."""
 
     taken: str
-    places: Sequence[ModelPlace]
+    places: Sequence[ModelPlace]  # the best rank first
+    # first and second model -> paired, of their scores
     differences: Mapping[tuple[str, str], Estimate]
-    queries: int
-    left_out: int
+    queries: int  # number that all models were compared on
+    left_out: int  # the most judged queries of one model that not all have
 
     def document(self) -> dict[str, Any]:
         """Return it for JSON."""

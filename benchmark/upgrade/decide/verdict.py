@@ -59,47 +59,33 @@ _ALL = 3
 class Decision:
     """The strategy to take.
 
-    Attributes:
-        name: The strategy; None where the user can follow none.
-        reason: The step of the rule, in words.
-        runner_up: The strategy that the rule takes without it and, where it embeds every item,
-            without any other that does; None if nothing is left.
-        changes: Things that would change the answer, and the strategy then.
-        decided: False where the queries cannot tell: the old model is kept for that, or
-            re-embedding is likely better and no more; where nothing is judged; and where the old
-            model runs, but nobody has its queries.
+    It is not ``decided`` where the queries cannot tell: the old model is kept for that, or
+    re-embedding is likely better and no more; where nothing is judged; and where the old model
+    runs, but nobody has its queries.
     """
 
-    name: str | None
-    reason: str
+    name: str | None  # None where the user can follow none
+    reason: str  # the step of the rule, in words
+    # what the rule takes without it and, where it embeds every item, without any other that
+    # does; None if nothing is left
     runner_up: str | None
-    changes: tuple[tuple[str, str], ...]
+    changes: tuple[tuple[str, str], ...]  # what would change the answer, and the strategy then
     decided: bool = True
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Outcomes, and the differences and shares that the rule reads.
-
-    Attributes:
-        outcomes: Of all strategies, by name.
-        metric: The one that decides.
-        groups: Of queries that are drawn together, ``[n]``; None where each is drawn alone.
-        upgrade: Re-embedding minus keeping the old model; None where no old queries, or no
-            judgements, say.
-        likely: Re-embedding is likely better; None as above.
-        shares: Shares that strategies keep, of the upgrade where ``likely``, else of
-            re-embedding's score.
-        least: The smallest upgrade that is worthwhile.
-    """
+    """Outcomes, and the differences and shares that the rule reads."""
 
     outcomes: Mapping[str, StrategyOutcome]
-    metric: str
-    groups: object
+    metric: str  # the one that decides
+    groups: object  # of queries that are drawn together, [n]; None where each is drawn alone
+    # re-embedding minus the old model; None without old queries or judgements
     upgrade: Estimate | None
-    likely: bool | None
+    likely: bool | None  # re-embedding is likely better; None as above
+    # kept, of the upgrade where ``likely``, else of re-embedding's score
     shares: Mapping[str, Estimate | None]
-    least: float = WORTHWHILE
+    least: float = WORTHWHILE  # the smallest upgrade that is worthwhile
     _keeping: dict[float, set[str]] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -24,21 +24,13 @@ _TIMED = 4096  # rows that are converted to take the time
 
 @dataclass(frozen=True)
 class FittedMap:
-    """A map that has been fitted on the pairs.
+    """A map that has been fitted on the pairs."""
 
-    Attributes:
-        label: The method's, ``linear`` or ``linear:query``.
-        direction: What it changes, the stored vectors or the queries.
-        conversion: As it is saved, and applied.
-        fit_s: Seconds that the fit took.
-        rows_per_s: Vectors that this machine brings to the other space in a second.
-    """
-
-    label: str
-    direction: Literal["gallery", "query"]
-    conversion: Conversion
+    label: str  # the method's, ``linear`` or ``linear:query``
+    direction: Literal["gallery", "query"]  # what it changes: stored vectors or queries
+    conversion: Conversion  # as it is saved, and applied
     fit_s: float
-    rows_per_s: float
+    rows_per_s: float  # vectors that this machine brings to the other space in a second
 
     @property
     def to_new(self) -> bool:

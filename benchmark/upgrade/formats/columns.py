@@ -35,19 +35,12 @@ files being given."""
 
 @dataclass(frozen=True)
 class Layout:
-    """Rows and columns of a file, as its metadata say.
-
-    Attributes:
-        rows: How many it has.
-        dim: Numbers of a vector.
-        dtype: Of these.
-        places: Columns that may hold ids.
-    """
+    """Rows and columns of a file, as its metadata say."""
 
     rows: int
-    dim: int
+    dim: int  # numbers of a vector
     dtype: np.dtype[Any]
-    places: tuple[str, ...]
+    places: tuple[str, ...]  # columns that may hold ids
 
     def __str__(self) -> str:
         """The layout that the files of a folder must have in common."""

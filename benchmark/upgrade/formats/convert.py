@@ -23,25 +23,15 @@ Batch = tuple[Floats, Floats | None]
 
 @dataclass(frozen=True)
 class Converted:
-    """Numbers of a finished conversion.
-
-    Attributes:
-        rows: Vectors converted.
-        dims: Numbers of a vector before and after.
-        seconds: From the first batch read to the last file in its place.
-        read_bytes: Of the vectors as stored, side-information among them.
-        written_bytes: Of the files.
-        joined: Rows of side-information that belong to vectors; None without.
-        told: Lines about ids under another name than the usual one.
-    """
+    """Numbers of a finished conversion."""
 
     rows: int
-    dims: tuple[int, int]
-    seconds: float
-    read_bytes: int
+    dims: tuple[int, int]  # numbers of a vector before and after
+    seconds: float  # from the first batch read to the last file in its place
+    read_bytes: int  # of the vectors as stored, side-information among them
     written_bytes: int
-    joined: Join | None
-    told: tuple[str, ...]
+    joined: Join | None  # rows of side-information that belong to vectors; None without
+    told: tuple[str, ...]  # lines about ids under another name than the usual one
 
     def __str__(self) -> str:
         """One line for a person."""

@@ -23,21 +23,13 @@ Reader = Callable[[int, int], Floats]
 
 @dataclass(frozen=True)
 class Join:
-    """Rows of one source that belong to rows of another.
+    """Rows of one source that belong to rows of another."""
 
-    Attributes:
-        left: Rows of the first source that have a partner, in its order, ``[n]``.
-        right: The partner of each, a row of the second source, ``[n]``.
-        names: Of the two sources.
-        rows: Of the two sources.
-        by_id: Paired by ids; else rows pair as they stand.
-    """
-
-    left: Ints
-    right: Ints
+    left: Ints  # rows of the first source that have a partner, in its order, [n]
+    right: Ints  # the partner of each, a row of the second source, [n]
     names: tuple[str, str]
-    rows: tuple[int, int]
-    by_id: bool
+    rows: tuple[int, int]  # of the two sources, all of them
+    by_id: bool  # else rows pair as they stand
 
     @property
     def missing(self) -> tuple[int, int]:
@@ -92,17 +84,15 @@ class Rearranged:
 
     Few of them are held in memory. Of many, those in the source's order are read along with it;
     else the source is copied once to a file, float32, whose rows are read in any order.
-
-    Attributes:
-        source: Where they are.
-        order: The source's row of each place, ``[s]``.
-        dim: Numbers of a vector.
     """
 
     def __init__(
         self, source: Rows, order: Ints, in_memory: int | None = None, folder: Path | None = None
     ) -> None:
-        """Read nothing yet; the copy is made in ``folder``, else in the system's for such files."""
+        """Read nothing yet; ``order`` is the source's row of each place, ``[s]``.
+
+        The copy is made in ``folder``, else in the system's for such files.
+        """
         self.source, self.order, self.dim, self._folder = source, order, source.dim, folder
         most = IN_MEMORY if in_memory is None else in_memory
         self.is_held = 4 * len(order) * self.dim <= most

@@ -40,34 +40,22 @@ def files_of(path: Path, *, has_sidecar: bool = True) -> list[Path]:
 class Source(ABC):
     """Vectors of a file or folder, checked while they are read.
 
-    Class attributes:
-        format: Its name in messages.
-        has_sidecar: Ids may stand in a file beside, ``NAME.ids.npy``.
-        has_columns: A file has several arrays or columns, of which one may hold ids.
-        has_bytes: Bytes are numbers there, not packed bits.
-
-    Attributes:
-        name: As the user wrote it; errors begin with it.
-        path: Its file or folder.
-        rows: Number of vectors, at least 1.
-        dim: Numbers of each.
-        dtype: As they are stored.
-        metric: How they compare, ``cosine``, ``dot`` or ``l2``, if the file says so.
-        part: Their array or column, where the file has several.
-        id_column: That of ids, as the user names it; empty where they are looked for.
+    Errors begin with its ``name``, as the user wrote it.
     """
 
-    format: ClassVar[str]
-    has_sidecar: ClassVar[bool] = False
-    has_columns: ClassVar[bool] = False
-    has_bytes: ClassVar[bool] = False
-    metric: str = ""
-    rows: int
+    format: ClassVar[str]  # its name in messages
+    has_sidecar: ClassVar[bool] = False  # ids may stand in a file beside, NAME.ids.npy
+    has_columns: ClassVar[bool] = False  # of several arrays or columns one may hold ids
+    has_bytes: ClassVar[bool] = False  # bytes are numbers there, not packed bits
+    metric: str = ""  # ``cosine``, ``dot`` or ``l2``, if the file says so
+    rows: int  # at least 1
     dim: int
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any]  # as they are stored
 
     def __init__(self, name: str, path: Path, part: str = "", id_column: str = "") -> None:
         """Look at what is there; ``part`` is the array or column of a name after a colon.
+
+        Without the name of an ``id_column`` ids are looked for.
 
         Raises:
             BenchError: If there are no vectors.
@@ -195,13 +183,9 @@ class Source(ABC):
 
 
 class PackedSource(Source):
-    """A source whose rows lie one after another in a file.
+    """A source whose rows lie one after another in a file."""
 
-    Attributes:
-        start: Byte of the first row.
-    """
-
-    start: int = 0
+    start: int = 0  # byte of the first row
 
     @property
     def packed(self) -> np.dtype[Any]:
@@ -225,13 +209,10 @@ class PackedSource(Source):
 
 
 class ArraysSource(Source):
-    """A source of a file with several named arrays, of which another one may hold ids.
-
-    Attributes:
-        arrays: Name -> shape and type of each array; no type for what is not read.
-    """
+    """A source of a file with several named arrays, of which another one may hold ids."""
 
     has_columns = True
+    # name -> shape and type; no type for what is not read
     arrays: dict[str, tuple[Shape, np.dtype[Any] | None]]
 
     def _choose(self) -> None:

@@ -30,18 +30,11 @@ _SCALED_BY = 1_000
 
 @dataclass(frozen=True)
 class BackfillProgress:
-    """Scores along one order.
+    """Scores along one order."""
 
-    Attributes:
-        order: ``random``, ``reads`` or ``priority``.
-        start: Label of the map that unfilled items are converted by, or how they are asked as they
-            are: one of ``MIXED``.
-        scores: At even shares that are filled, from none to all.
-    """
-
-    order: str
-    start: str
-    scores: tuple[Estimate, ...]
+    order: str  # ``random``, ``reads`` or ``priority``
+    start: str  # label of the map that converts unfilled items, or one of ``MIXED``
+    scores: tuple[Estimate, ...]  # at even shares that are filled, from none to all
 
     def document(self) -> dict[str, Any]:
         """Return it for JSON."""

@@ -32,47 +32,29 @@ AS_IT_IS, KEPT, ANEW = "as it is", "kept", "built anew"
 
 @dataclass(frozen=True)
 class Behind:
-    """A strategy behind an index.
-
-    Attributes:
-        strategy: Its name.
-        index: What is done to the index: nothing, links or lists kept, or built anew.
-        found: Share of the ten nearest items that the index finds.
-        exact: The deciding metric without an index, in the same gallery.
-        score: The same behind the index.
-        lost: Difference to the exact one, paired by query.
-        seconds: That building took on this machine; 0 where nothing is built.
-    """
+    """A strategy behind an index."""
 
     strategy: str
-    index: str
-    found: Estimate
-    exact: Estimate
-    score: Estimate
-    lost: Estimate
-    seconds: float
+    index: str  # ``AS_IT_IS``, ``KEPT`` or ``ANEW``
+    found: Estimate  # share of the ten nearest items that the index finds
+    exact: Estimate  # the deciding metric without an index, in the same gallery
+    score: Estimate  # the same behind the index
+    lost: Estimate  # difference to the exact one, paired by query
+    seconds: float  # that building took on this machine; 0 where nothing is built
 
 
 @dataclass(frozen=True)
 class BehindIndex:
-    """All strategies of one result list behind an index.
-
-    Attributes:
-        settings: Of the index.
-        items: Of the gallery that was indexed.
-        judged_pairs: Relevant pairs that count: those that maps of the first fold have not seen.
-        rows: One for each strategy, two for each map of stored vectors.
-        build_anew: Map -> part of the found share that building anew would give back, and whether
-            that may be more than a hundredth.
-        left_out: Strategies that cannot be evaluated so.
-    """
+    """All strategies of one result list behind an index."""
 
     settings: Settings
-    items: int
-    judged_pairs: int
-    rows: list[Behind]
+    items: int  # of the gallery that was indexed
+    judged_pairs: int  # relevant ones that maps of the first fold have not seen
+    rows: list[Behind]  # one for each strategy, two for each map of stored vectors
+    # map -> part of the found share that building anew would give back, and whether
+    # that may be more than a hundredth
     build_anew: dict[str, tuple[Estimate, bool]]
-    left_out: list[str]
+    left_out: list[str]  # strategies that cannot be evaluated so
 
     def document(self) -> dict[str, Any]:
         """For JSON."""

@@ -47,28 +47,18 @@ _LEAST = 20
 
 @dataclass(frozen=True)
 class Alignment:
-    """A map's success at bringing new vectors to old ones of the same texts.
+    """A map's success at bringing new vectors to old ones of the same texts."""
 
-    Attributes:
-        map: Its label.
-        by: ``queries`` by both models, held-out ``pairs``, or ``attempts`` alone.
-        found: Share of texts whose own vector is the nearest; None where none is known by both.
-        among: Vectors that it is the nearest of.
-        agree: Attempts without pairs that end in the same map, itself among them, of ``attempts``;
-            None for a map of pairs.
-        attempts: Their number.
-        aligned: True where the map may be taken.
-        sure: False where the interval of ``found`` holds the least share, or some attempts differ.
-    """
-
-    map: str
+    map: str  # its label
     by: Literal["queries", "pairs", "attempts"]
+    # share of texts whose own vector is the nearest; None where none is known by both
     found: Estimate | None
-    among: int
+    among: int  # vectors that it is the nearest of
+    # attempts without pairs that end in the same map, itself among them; None for a map of pairs
     agree: int | None
     attempts: int
-    aligned: bool
-    sure: bool
+    aligned: bool  # the map may be taken
+    sure: bool  # False where the interval holds the least share, or some attempts differ
 
 
 def bridge(

@@ -30,17 +30,11 @@ _ROUNDS = 40
 
 @dataclass(frozen=True)
 class Counts:
-    """For each relevant item, ``[n]``, rivals above it, by kind of item.
+    """For each relevant item, ``[n]``, rivals above it, by kind of item."""
 
-    Attributes:
-        expected: That are expected in the sample, ``[n, 2]``: items relevant to no query, to some.
-        seen: That are there, ``[n, 2]``.
-        all: Expected in the whole gallery, ``[n]``.
-    """
-
-    expected: Values
-    seen: Values
-    all: Values
+    expected: Values  # in the sample, [n, 2]: items relevant to no query, to some
+    seen: Values  # found there, [n, 2]
+    all: Values  # expected in the whole gallery, [n]
 
 
 @dataclass(frozen=True)

@@ -23,38 +23,24 @@ TARGETS = (0.95, 0.99)
 
 @dataclass(frozen=True)
 class Depth:
-    """A cascade that rescores so many candidates of each query.
+    """A cascade that rescores so many candidates of each query."""
 
-    Attributes:
-        depth: Their number.
-        score: Of the cascade.
-        share: Of re-embedding's score; None where that is 0.
-        embedded: Items that are embedded for a query of the log, on average, when they are kept.
-        last: The same of the last quarter of the log.
-        filled: Share of the gallery that is embedded at its end.
-    """
-
-    depth: int
+    depth: int  # candidates of each query
     score: Estimate
-    share: Estimate | None
-    embedded: float
-    last: float
-    filled: float
+    share: Estimate | None  # of re-embedding's score; None where that is 0
+    embedded: float  # items for a query of the log, on average, when they are kept
+    last: float  # the same of the last quarter of the log
+    filled: float  # share of the gallery that is embedded at its end
 
 
 @dataclass(frozen=True)
 class CascadeDepths:
-    """A cascade at every depth.
+    """A cascade at every depth."""
 
-    Attributes:
-        strategy: ``cascade`` or ``cascade-mapped``.
-        depths: Shallow ones first.
-        needed: Target -> the least depth whose share is as high, and the least one whose share
-            surely is (by the 95 % interval); None where no depth is.
-    """
-
-    strategy: str
-    depths: Sequence[Depth]
+    strategy: str  # ``cascade`` or ``cascade-mapped``
+    depths: Sequence[Depth]  # shallow ones first
+    # target -> the least depth whose share is as high, and the least one whose share
+    # surely is (by the 95 % interval); None where no depth is
     needed: dict[float, tuple[int | None, int | None]]
 
     def document(self) -> dict[str, Any]:

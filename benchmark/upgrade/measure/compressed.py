@@ -37,25 +37,16 @@ WHOLE, HALF, BYTE, BITS = "as stored", "float16", "int8", "binary, rescored"
 
 @dataclass(frozen=True)
 class Compressed:
-    """A strategy with its stored vectors in some form.
-
-    Attributes:
-        strategy: Its name.
-        form: ``as stored``, ``float16``, ``int8``, ``binary, rescored``, or ``3/4 of the numbers``.
-        index_bytes: Of all vectors of the deployment.
-        among: Items that are searched.
-        score: The deciding metric there.
-        lost: To the same strategy as it is stored; None for itself.
-        to_keep: To the old model as it is stored, among the same items; None for itself, where
-            nobody has its queries, and by agreement.
-    """
+    """A strategy with its stored vectors in some form."""
 
     strategy: str
-    form: str
-    index_bytes: int
-    among: int
+    form: str  # as stored, float16, int8, binary, or 3/4 of the numbers
+    index_bytes: int  # of all vectors of the deployment
+    among: int  # items that are searched
     score: Estimate
-    lost: Estimate | None
+    lost: Estimate | None  # to the same strategy as it is stored; None for itself
+    # to the old model as it is stored, among the same items; None for itself, where
+    # nobody has its queries, and by agreement
     to_keep: Estimate | None
 
 
@@ -82,14 +73,10 @@ def compressed(study: Study, tell: Tell = lambda words: None) -> list[Compressed
 
 @dataclass(frozen=True)
 class _Forms:
-    """Forms of the vectors of some strategies.
-
-    Attributes:
-        plan: What is searched.
-        named: Strategy, form and bytes of a vector, by the name in the plan.
-    """
+    """Forms of the vectors of some strategies."""
 
     plan: StrategyPlan
+    # name in the plan -> strategy, form, bytes of a vector
     named: dict[str, tuple[str, str, float]]
 
     @classmethod

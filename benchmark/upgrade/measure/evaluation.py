@@ -42,16 +42,13 @@ _NOBODY = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Results of strategies on a gallery, by name.
+    """Results of strategies on a gallery, by name."""
 
-    Attributes:
-        scores: By relevance; nothing without judgements.
-        nearest: Rows of the ten nearest, ``[n, 10]``; -1 where there are fewer.
-        ranks: Of the counted pairs; 0 where one is not found.
-    """
-
+    # by relevance; nothing without judgements
     scores: dict[str, Scores] = field(default_factory=dict)
+    # rows of the ten nearest, [n, 10]; -1 where there are fewer
     nearest: dict[str, Ints] = field(default_factory=dict)
+    # of the counted pairs; 0 where one is not found
     ranks: dict[str, Ints] = field(default_factory=dict)
 
     def agreement(self, with_: str, k: int) -> dict[str, Values]:
@@ -63,11 +60,7 @@ class Evaluated:
 
 
 class StrategyEvaluation:
-    """The evaluation of strategies on a gallery, which takes two passes: :func:`evaluate`.
-
-    Attributes:
-        search: The job of the first pass.
-    """
+    """The evaluation of strategies on a gallery, which takes two passes: :func:`evaluate`."""
 
     def __init__(
         self, relevant: RelevantPairs, known: GalleryBlock, plan: StrategyPlan, distance: str, *,
@@ -90,6 +83,7 @@ class StrategyEvaluation:
             name: replace(plan.lists[name], top=top)
             for name, top in tops.items() if new or name not in NEW_LISTS
         }  # fmt: skip
+        # the job of the first pass
         self.search = ListsSearch(relevant, known, lists, distance, threads)
 
     def rescoring(self, found: Mapping[str, ListResult]) -> dict[str, PairScores]:
@@ -161,21 +155,13 @@ def evaluate(
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The smaller gallery, of items that maps have not seen.
-
-    Attributes:
-        sample: Its items.
-        relevant: Pairs that count there.
-        distance: ``cosine``, ``dot`` or ``l2``.
-        metric: The one that decides.
-        share: Of the whole gallery's items that it has.
-    """
+    """The smaller gallery, of items that maps have not seen."""
 
     sample: EmbeddedSample
-    relevant: RelevantPairs
-    distance: str
-    metric: str
-    share: float
+    relevant: RelevantPairs  # pairs that count there
+    distance: str  # ``cosine``, ``dot`` or ``l2``
+    metric: str  # the one that decides
+    share: float  # of the whole gallery's items that it has
 
     @property
     def nearest(self) -> int:

@@ -30,48 +30,28 @@ _TINY = 1e-3
 
 @dataclass(frozen=True)
 class Draw:
-    """One gallery as it may be.
-
-    Attributes:
-        shares: What predictions miss, of :meth:`ScoreModel.exceeding`.
-        index: Its number.
-        factor: Rivals above each counted pair for each foreseen one, ``[pairs]``.
-        unseen: Unseen rivals above each counted pair, ``[pairs]``.
-        normal: The luck of each query, ``[n_query]``.
-        calibration: Of the draw.
-        redrawn: How often each group of the sample counts, ``[GROUPS]``.
-    """
+    """One gallery as it may be."""
 
     index: int
-    shares: Values
-    factor: Values
-    unseen: Ints
-    normal: Values
+    shares: Values  # what predictions miss, of :meth:`ScoreModel.exceeding`
+    factor: Values  # rivals above each counted pair for each foreseen one, [pairs]
+    unseen: Ints  # rivals above each counted pair, [pairs]
+    normal: Values  # the luck of each query, [n_query]
     calibration: Calibration
-    redrawn: Values
+    redrawn: Values  # how often each group of the sample counts, [GROUPS]
 
 
 @dataclass(frozen=True)
 class PartlyEmbedded:
-    """A gallery of which only some rows have new vectors, and its relevant pairs.
-
-    Attributes:
-        gallery: Stored and new vectors.
-        relevant: The counted pairs, and those left out.
-        sample: Items in memory, those of all counted pairs among them.
-        distance: ``cosine``, ``dot`` or ``l2``.
-        relevant_rows: Rows of the gallery that are relevant to any query, ascending.
-        seed: Of all draws.
-        threads: CPU threads of searches; no result depends on it.
-    """
+    """A gallery of which only some rows have new vectors, and its relevant pairs."""
 
     gallery: Gallery
-    relevant: RelevantPairs
-    sample: EmbeddedSample
+    relevant: RelevantPairs  # the counted pairs, and those left out
+    sample: EmbeddedSample  # items in memory, those of all counted pairs among them
     distance: Any
-    relevant_rows: Ints
+    relevant_rows: Ints  # of the gallery, relevant to any query, ascending
     seed: int = 0
-    threads: int | None = None
+    threads: int | None = None  # CPU threads of searches; no result depends on it
 
     @cached_property
     def query(self) -> Ints:
@@ -87,8 +67,7 @@ class PartlyEmbedded:
 class ListEstimate:
     """One list of new vectors: its model, and draws of the unseen rivals of each counted pair.
 
-    Attributes:
-        jobs: Of a pass over the gallery, whose results :meth:`take` needs.
+    :meth:`take` needs the results of its ``jobs``, of a pass over the gallery.
     """
 
     def __init__(self, of: PartlyEmbedded, each: ResultList) -> None:

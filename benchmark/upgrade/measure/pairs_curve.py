@@ -20,21 +20,14 @@ CLOSE = 0.01
 
 @dataclass(frozen=True)
 class PairsCurve:
-    """Scores of one map, fitted on more and more pairs, in the gallery of held-out items.
+    """Scores of one map, fitted on more and more pairs, in the gallery of held-out items."""
 
-    Attributes:
-        label: Of the map.
-        sizes: Numbers of pairs.
-        scores: One for each size.
-        bounds: Strategy -> its score there: the lower and the upper bound.
-        enough: The smallest size that is within ``CLOSE`` of the largest, by the interval of the
-            paired difference; None if only the largest one is.
-    """
-
-    label: str
-    sizes: tuple[int, ...]
+    label: str  # of the map
+    sizes: tuple[int, ...]  # numbers of pairs
     scores: tuple[Estimate, ...]
-    bounds: dict[str, Estimate]
+    bounds: dict[str, Estimate]  # strategy -> its score there: the lower and the upper bound
+    # the smallest size that is within ``CLOSE`` of the largest, by the interval of the
+    # paired difference; None if only the largest one is
     enough: int | None
 
     def document(self) -> dict[str, Any]:

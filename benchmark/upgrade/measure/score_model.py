@@ -73,13 +73,10 @@ class Predictor:
 
 
 class ScoreModel:
-    """New scores of the items of a gallery that have no new vector.
+    """New scores of the items of a gallery that have no new vector."""
 
-    Attributes:
-        above: Items without a new vector, by query, kind and bin of their predicted score,
-            ``[n_query, KINDS, bins]``; of these, the query's own relevant ones do not count.
-    """
-
+    # items without a new vector, by query, kind and bin of their predicted score,
+    # [n_query, KINDS, bins], but for the query's own relevant ones
     above: Values
 
     def __init__(
@@ -260,21 +257,13 @@ class ScoreModel:
 
 @dataclass(frozen=True)
 class BinCounts:
-    """A job that counts items without a new vector by query, kind and bin of their predicted score.
+    """A job that counts items without a new vector by query, kind and bin of predicted score."""
 
-    Attributes:
-        queries: By the new model.
-        predict: New vectors of old ones.
-        ends: Of the bins, ascending, ``[n_query, bins - 1]``.
-        left_out: Queries and rows whose pairs do not count.
-        relevant_rows: Rows that are relevant to some query, ascending.
-    """
-
-    queries: Floats
-    predict: Predictor
-    ends: Floats
-    left_out: tuple[Ints, Ints]
-    relevant_rows: Ints
+    queries: Floats  # by the new model
+    predict: Predictor  # new vectors of old ones
+    ends: Floats  # of the bins, ascending, [n_query, bins - 1]
+    left_out: tuple[Ints, Ints]  # queries and rows whose pairs do not count
+    relevant_rows: Ints  # relevant to some query, ascending
 
     def begin(self) -> Taking[Values]:
         """Count the items of a part."""

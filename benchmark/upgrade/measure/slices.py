@@ -18,42 +18,26 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Slice:
-    """Scores of the queries of a slice.
+    """Scores of the queries of a slice."""
 
-    Attributes:
-        name: As the file has it.
-        queries: How many of the judged ones are in it.
-        old: By the old model; None where nobody has its queries.
-        new: With everything embedded again.
-        chosen: By the recommended strategy.
-        gain: Of that one over the old model; without old queries minus re-embedding's score.
-        loses: Surely, by one-sided tests with Holm's correction for all slices.
-    """
-
-    name: str
-    queries: int
-    old: Estimate | None
-    new: Estimate
-    chosen: Estimate
-    gain: Estimate
-    loses: bool
+    name: str  # as the file has it
+    queries: int  # how many of the judged ones are in it
+    old: Estimate | None  # by the old model; None where nobody has its queries
+    new: Estimate  # with everything embedded again
+    chosen: Estimate  # by the recommended strategy
+    gain: Estimate  # of that one over the old model; without old queries over re-embedding
+    loses: bool  # surely, by one-sided tests with Holm's correction for all slices
 
 
 @dataclass(frozen=True)
 class Slices:
-    """All slices, those that gain least first.
+    """All slices, those that gain least first."""
 
-    Attributes:
-        strategy: The one that ``chosen`` is of.
-        slices: Of at least one judged query each.
-        unknown: Lines of the file that name nothing here.
-        both: Lines that name a query and an item, and are taken for the query; where items have
-            ids, as row numbers say nothing.
-    """
-
-    strategy: str
-    slices: list[Slice]
-    unknown: int
+    strategy: str  # the one that ``chosen`` is of
+    slices: list[Slice]  # of at least one judged query each
+    unknown: int  # lines of the file that name nothing here
+    # lines that name a query and an item, and are taken for the query; where items have
+    # ids, as row numbers say nothing
     both: int
 
 

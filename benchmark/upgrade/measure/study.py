@@ -41,20 +41,14 @@ MAIN = {"qrels": "ndcg_at_10", "labels": "map", "agreement": AGREEMENT}
 
 @dataclass(frozen=True)
 class StrategyOutcome:
-    """A strategy and its scores on the evaluated queries.
-
-    Attributes:
-        strategy: One way to go on.
-        scored: Metric -> scores by query.
-        hits: Chance that a query's first results hold a relevant item, ``[n]``: 0 or 1 where it is
-            measured; nothing by agreement.
-        estimated: New vectors of stored items were estimated for most of them.
-    """
+    """A strategy and its scores on the evaluated queries."""
 
     strategy: Strategy
-    scored: Mapping[str, Scored]
+    scored: Mapping[str, Scored]  # metric -> scores by query
+    # chance that a query's first results hold a relevant item, [n]: 0 or 1 where it is
+    # measured; nothing by agreement
     hits: Values
-    estimated: bool
+    estimated: bool  # new vectors were estimated for most stored items
 
     @property
     def scores(self) -> Scores:
@@ -64,19 +58,12 @@ class StrategyOutcome:
 
 @dataclass(frozen=True)
 class Fold(HeldOut):
-    """Maps fitted on one sample, and the strategies that use them.
-
-    Attributes:
-        plan: Strategies with the lists that answer.
-        maps: As they were fitted.
-        best: The map of stored vectors that comes closest to new vectors of held-out items.
-        shares: Share of the way that interpolated queries go, of each half of the queries.
-    """
+    """Maps fitted on one sample, and the strategies that use them."""
 
     plan: StrategyPlan
-    maps: list[FittedMap]
-    best: FittedMap | None
-    shares: tuple[float, ...]
+    maps: list[FittedMap]  # as they were fitted
+    best: FittedMap | None  # of stored vectors: it comes closest to new ones of held-out items
+    shares: tuple[float, ...]  # of the way that interpolated queries go, by half of the queries
 
     def values_of(
         self, lists: Mapping[str, ResultList], strategies: Sequence[str] = (),
@@ -92,26 +79,17 @@ class Fold(HeldOut):
 
 @dataclass(frozen=True)
 class Study:
-    """All that was measured.
-
-    Attributes:
-        queries: Rows of the evaluated queries, ``[n]``.
-        groups: Of queries that share their relevant items, which are drawn together, ``[n]``; None
-            where each is drawn alone.
-        outcomes: By name of the strategy.
-        relevant: The relevant pairs that count.
-        ranks: Strategy -> rank of each counted pair in the gallery that is reported.
-        n_gallery: Items of the gallery that is searched.
-        folds: All samples and their maps.
-    """
+    """All that was measured."""
 
     inputs: Inputs
-    queries: Ints
+    queries: Ints  # rows of the evaluated ones, [n]
+    # of queries that share their relevant items, which are drawn together, [n]; None
+    # where each is drawn alone
     groups: Ints | None
-    outcomes: dict[str, StrategyOutcome]
-    relevant: RelevantPairs
-    ranks: dict[str, Ints]
-    n_gallery: int
+    outcomes: dict[str, StrategyOutcome]  # by name of the strategy
+    relevant: RelevantPairs  # those that count
+    ranks: dict[str, Ints]  # strategy -> rank of each counted pair
+    n_gallery: int  # items of the gallery that is searched
     folds: Sequence[Fold]
 
     @property

@@ -32,46 +32,29 @@ Rule = Literal["same share", "same false accepts"]
 
 @dataclass(frozen=True)
 class Cutoff:
-    """A new cut-off in the place of an old one.
-
-    Attributes:
-        strategy: Name of the strategy that it is for.
-        rule: What it keeps.
-        old: Today's cut-off.
-        new: Its own.
-        rate: Share of the pairs that today's accepts: of all, or of those that do not belong
-            together.
-        accepted: Pairs of the sample that it accepts.
-        true_before: Share of the pairs that belong together which today's accepts; None without
-            judgements.
-        true_after: Share of these that the new one accepts.
-        few: True where today's cut-off accepts hardly a pair of the sample.
-    """
+    """A new cut-off in the place of an old one."""
 
     strategy: str
     rule: Rule
-    old: float
+    old: float  # today's
     new: Estimate
+    # share of the pairs that today's accepts: of all, or of those that do not belong
+    # together
     rate: float
-    accepted: int
+    accepted: int  # pairs of the sample that it accepts
+    # share of the pairs that belong together which today's accepts; None without judgements
     true_before: float | None = None
-    true_after: Estimate | None = None
-    few: bool = False
+    true_after: Estimate | None = None  # share of these that the new one accepts
+    few: bool = False  # today's accepts hardly a pair of the sample
 
 
 @dataclass(frozen=True)
 class PairSet:
-    """Pairs of queries and items, and how often each is drawn.
+    """Pairs of queries and items, and how often each is drawn."""
 
-    Attributes:
-        genuine: Pairs that belong together, ``[q, m]``.
-        left_out: Pairs that nobody judges, or that are a query's own item, ``[q, m]``.
-        weight: Items of the gallery that each item stands for, ``[m]``.
-    """
-
-    genuine: Mask
-    left_out: Mask
-    weight: Values
+    genuine: Mask  # pairs that belong together, [q, m]
+    left_out: Mask  # that nobody judges, or that are a query's own item, [q, m]
+    weight: Values  # items of the gallery that each item stands for, [m]
 
     def draws(self, seed: int) -> tuple[Values, Values]:
         """Weights of queries and items, ``[1 + DRAWS, q]`` and ``[1 + DRAWS, m]``.
@@ -158,18 +141,13 @@ def _estimate(draws: Values) -> Estimate:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Cut-offs of every strategy that has scores, and how these lie.
+    """Cut-offs of every strategy that has scores, and how these lie."""
 
-    Attributes:
-        cutoffs: For each threshold, rule and strategy.
-        histograms: Strategy -> ends of bins, shares of pairs that do not belong together, and of
-            those that do.
-        left_out: Thresholds that accept no pair, or all.
-    """
-
-    cutoffs: list[Cutoff]
+    cutoffs: list[Cutoff]  # for each threshold, rule and strategy
+    # strategy -> ends of bins, shares of pairs that do not belong together, and of
+    # those that do
     histograms: dict[str, dict[str, list[float]]]
-    left_out: list[float]
+    left_out: list[float]  # thresholds that accept no pair, or all
 
 
 def thresholds(study: Study, wanted: Sequence[float]) -> Thresholds | None:

@@ -71,8 +71,7 @@ class Unseen:
 class Window:
     """The first items of a list of stored vectors, and their new scores where they are known.
 
-    Attributes:
-        jobs: Of a pass over the gallery, whose results :meth:`take` needs.
+    :meth:`take` needs the results of its ``jobs``, of a pass over the gallery.
     """
 
     def __init__(self, its: ListEstimate, rows: Ints, ranks: Ints) -> None:

@@ -30,20 +30,14 @@ MOST_UNPAIRED = 4_000
 
 @dataclass(frozen=True)
 class Apart:
-    """Inputs without new vectors of items.
+    """Inputs without new vectors of items."""
 
-    Attributes:
-        inputs: Its one sample has the other texts: pairs, or vectors of the gallery and of other
-            texts in no order, all of them fitted.
-        paired: True for pairs.
-        known: The relevant items, and those that are queries, with their stored vectors.
-        others: Stored vectors of some random items, ``[k, d_old]``.
-    """
-
+    # its one sample has the other texts: pairs, or vectors of the gallery and of other
+    # texts in no order, all of them fitted
     inputs: Inputs
     paired: bool
-    known: GalleryBlock
-    others: Floats
+    known: GalleryBlock  # the relevant items, and those that are queries
+    others: Floats  # stored vectors of some random items, [k, d_old]
 
 
 def read_apart(request: UpgradeRequest, cluster: Cluster | None = None) -> Apart:

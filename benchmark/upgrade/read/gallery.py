@@ -20,19 +20,12 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class GalleryBlock:
-    """Some rows of the gallery, ascending, with their vectors by both models.
+    """Some rows of the gallery, ascending, with their vectors by both models."""
 
-    Attributes:
-        rows: Of the gallery, int64 ``[k]``.
-        old: As they are stored, ``[k, d_old]``.
-        places: Of those that have a vector by the new model, ascending, ``[e]``.
-        given: These, ``[e, d_new]``.
-    """
-
-    rows: Ints
-    old: Floats
-    places: Ints
-    given: Floats
+    rows: Ints  # of the gallery, int64 [k]
+    old: Floats  # as they are stored, [k, d_old]
+    places: Ints  # of those that have a vector by the new model, ascending, [e]
+    given: Floats  # these, [e, d_new]
     _converted: dict[int, Floats] = field(default_factory=dict)
 
     @classmethod
@@ -123,20 +116,13 @@ def about_mean(vectors: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Gallery:
-    """A gallery of which some rows have new vectors.
-
-    Attributes:
-        stored: Vectors of the old model.
-        new: Those of the new one.
-        embedded: Rows with a new vector, ascending, ``[s]``.
-        distance: ``cosine``, ``dot`` or ``l2``.
-        cluster: Reads parts of the gallery on several machines; None: this process reads it.
-    """
+    """A gallery of which some rows have new vectors."""
 
     stored: Rows
     new: Rearranged
-    embedded: Ints
-    distance: str
+    embedded: Ints  # rows with a new vector, ascending, [s]
+    distance: str  # ``cosine``, ``dot`` or ``l2``
+    # reads parts of it on several machines; None: this process reads it
     cluster: Cluster | None = None
 
     @property
@@ -234,21 +220,13 @@ def _surveyed(wanted: Ints, part: Whole) -> Floats:
 
 @dataclass(frozen=True)
 class EmbeddedSample:
-    """Embedded items that are held in memory.
+    """Embedded items that are held in memory."""
 
-    Attributes:
-        rows: Of the gallery, ascending, ``[c]``.
-        old: Old vectors of these, ``[c, d_old]``, and
-        new: new ones, ``[c, d_new]``.
-        fitted: Those that maps are fitted on, ``[c]``.
-        held: Those that the smaller gallery has, ``[c]``.
-    """
-
-    rows: Ints
-    old: Floats
-    new: Floats
-    fitted: Mask
-    held: Mask
+    rows: Ints  # of the gallery, ascending, [c]
+    old: Floats  # [c, d_old]
+    new: Floats  # [c, d_new]
+    fitted: Mask  # those that maps are fitted on, [c]
+    held: Mask  # those that the smaller gallery has, [c]
 
     @property
     def known(self) -> GalleryBlock:

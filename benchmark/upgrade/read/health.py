@@ -36,20 +36,12 @@ _QUERIES, _NEAREST = 200, 10
 
 @dataclass(frozen=True)
 class Remark:
-    """A line about vectors.
+    """A line about vectors."""
 
-    Attributes:
-        of: Their name.
-        what: A short name of the line, as JSON has it.
-        words: For a person.
-        odd: Something to look into.
-        value: Its number; None where there is none.
-    """
-
-    of: str
-    what: str
-    words: str
-    odd: bool = False
+    of: str  # their name
+    what: str  # a short name of the line, as JSON has it
+    words: str  # for a person
+    odd: bool = False  # something to look into
     value: float | None = None
 
     def __str__(self) -> str:
@@ -59,28 +51,17 @@ class Remark:
 
 @dataclass
 class VectorTally:
-    """Counts over all rows that were seen, and a random part of these.
-
-    Attributes:
-        rows: That were seen.
-        dim: Numbers of a vector.
-        broken: Rows with a number that is NaN or infinite.
-        zeros: Rows of zeros alone.
-        extreme: Rows whose squares float32 does not hold.
-        largest: Absolute number.
-        shortest: Length of a vector that is none of these.
-        longest: Likewise.
-        part: Vectors that are none of these, ``[k, dim]``.
-    """
+    """Counts over all rows that were seen, and a random part of these."""
 
     dim: int
-    rows: int = 0
-    broken: int = 0
-    zeros: int = 0
-    extreme: int = 0
-    largest: float = 0.0
-    shortest: float = np.inf
+    rows: int = 0  # that were seen
+    broken: int = 0  # rows with a number that is NaN or infinite
+    zeros: int = 0  # rows of zeros alone
+    extreme: int = 0  # rows whose squares float32 does not hold
+    largest: float = 0.0  # absolute number
+    shortest: float = np.inf  # length of a vector that is none of these
     longest: float = 0.0
+    # vectors that are none of these, [k, dim]
     part: Floats = field(default_factory=lambda: np.empty((0, 1), np.float32))
     _keys: Floats = field(default_factory=lambda: np.empty(0, np.float32))
     _hashes: list[Ints] = field(default_factory=list)

@@ -28,40 +28,24 @@ LEAST = 100
 
 @dataclass(frozen=True)
 class Inputs:
-    """Vectors of both models, row by row, and relevance.
-
-    Attributes:
-        request: All that was asked for.
-        gallery: Stored vectors, and the rows that have new ones.
-        samples: Embedded items in memory.
-        queries: By the new model, ``[q, d_new]``.
-        old_queries: By the old model, ``[q, d_old]``; None if nobody has them.
-        qrels: Relevant rows of the gallery; of nothing for ``agreement``.
-        criterion: Origin of the qrels.
-        query_ids: Of the queries, row numbers where there are none.
-        gallery_ids: As these, of the gallery; None where there are none.
-        texts: Of queries, by id, to show beside them.
-        reads: How often each item is read, ``[n]``; None if unknown.
-        own: The row of each query's own item, which is left out for it, ``[q]``; -1 where there is
-            none; None where queries are no items.
-        slices: Ids of queries or items, and names of slices that they are in.
-        told: Lines about what was joined and left out.
-    """
+    """Vectors of both models, row by row, and relevance."""
 
     request: UpgradeRequest
     gallery: Gallery
-    samples: list[EmbeddedSample]
-    queries: Floats
-    old_queries: Floats | None
-    qrels: Qrels
+    samples: list[EmbeddedSample]  # in memory
+    queries: Floats  # by the new model, [q, d_new]
+    old_queries: Floats | None  # [q, d_old]; None if nobody has them
+    qrels: Qrels  # relevant rows of the gallery; of nothing for ``agreement``
     criterion: Criterion
-    query_ids: Ids
-    gallery_ids: Ids | None
-    texts: dict[str, str] = field(default_factory=dict)
-    reads: Ints | None = None
+    query_ids: Ids  # row numbers where there are none
+    gallery_ids: Ids | None  # None where there are none
+    texts: dict[str, str] = field(default_factory=dict)  # of queries, by id, to show beside them
+    reads: Ints | None = None  # how often each item is read, [n]; None if unknown
+    # the row of each query's own item, which is left out for it, [q]; -1 where there is
+    # none; None where queries are no items
     own: Ints | None = None
-    slices: Sequence[tuple[str, str]] = ()
-    told: tuple[str, ...] = ()
+    slices: Sequence[tuple[str, str]] = ()  # ids of queries or items, and slices that they are in
+    told: tuple[str, ...] = ()  # lines about what was joined and left out
 
     @property
     def distance(self) -> str:

@@ -35,17 +35,12 @@ _LEAST = 0.02
 
 @dataclass(frozen=True)
 class Mixture:
-    """Shares of models in an index.
+    """Shares of models in an index."""
 
-    Attributes:
-        share: Of vectors that are not of the largest model; None where that cannot be told.
-        why: The reason in that case.
-        other: Rows that are not of the largest model, ascending.
-    """
-
+    # of vectors that are not of the largest model; None where that cannot be told
     share: float | None
-    why: str = ""
-    other: Ints | None = None
+    why: str = ""  # it cannot be told
+    other: Ints | None = None  # rows that are not of the largest model, ascending
 
     @property
     def odd(self) -> bool:

@@ -28,19 +28,12 @@ _PLAIN = 4.0
 
 @dataclass(frozen=True)
 class SameOrder:
-    """Rows of two sources that are compared.
+    """Rows of two sources that are compared."""
 
-    Attributes:
-        joined: Pairs of rows of the new source, first, and the old one.
-        rows: Rows of the old source, ascending, ``[n]``.
-        old: Their vectors by the old model, ``[n, d_old]``.
-        new: Those by the new one, ``[n, d_new]``.
-    """
-
-    joined: Join
-    rows: Ints
-    old: Floats
-    new: Floats
+    joined: Join  # rows of the new source, first, and of the old one
+    rows: Ints  # of the old source, ascending, [n]
+    old: Floats  # [n, d_old]
+    new: Floats  # [n, d_new]
 
     @classmethod
     def of(cls, joined: Join, rows: Ints, old: Floats, new: Floats, seed: int = 0) -> "SameOrder":

@@ -43,22 +43,15 @@ class Unused(NamedTuple):
 
 @dataclass(frozen=True)
 class Qrels:
-    """Relevant gallery rows of each query.
+    """Relevant gallery rows of each query."""
 
-    Attributes:
-        offset: Query i has the pairs ``offset[i]`` to ``offset[i + 1] - 1``, int64
-            ``[n_query + 1]``.
-        rows: Of the gallery, ascending for each query, int64 ``[n]``.
-        gains: Gain of each pair, float64 ``[n]``, above 0.
-        unused: Judgements that were left out.
-        from_one: The judgements' ids of queries, and of items, hold the number of rows and no 0, as
-            they do where rows are counted from 1.
-    """
-
+    # query i has the pairs offset[i] to offset[i + 1] - 1, int64 [n_query + 1]
     offset: Ints
-    rows: Ints
-    gains: NDArray[np.float64]
-    unused: Unused = field(default_factory=Unused)
+    rows: Ints  # of the gallery, ascending for each query, int64 [n]
+    gains: NDArray[np.float64]  # of each pair, [n], above 0
+    unused: Unused = field(default_factory=Unused)  # judgements that were left out
+    # ids of queries, and of items, hold the number of rows and no 0, as they do where rows are
+    # counted from 1
     from_one: tuple[bool, bool] = (False, False)
 
     @property
@@ -166,21 +159,14 @@ class Qrels:
 
 @dataclass(frozen=True)
 class RelevantPairs:
-    """Pairs of a query and an item of the gallery, sorted by query.
+    """Pairs of a query and an item of the gallery, sorted by query."""
 
-    Attributes:
-        n_queries: Of all queries, those without a relevant item among them.
-        query: Of each pair, ``[n]``.
-        row: Of the gallery, ``[n]``.
-        gain: Above 0, ``[n]``.
-        counted: The pair counts as relevant; the item of any other is left out of the query's
-            results, as nobody knows where it stands, or the maps have seen it.
-    """
-
-    n_queries: int
-    query: Ints
-    row: Ints
-    gain: NDArray[np.float64]
+    n_queries: int  # those without a relevant item among them
+    query: Ints  # [n]
+    row: Ints  # of the gallery, [n]
+    gain: NDArray[np.float64]  # above 0, [n]
+    # the pair counts as relevant, [n]; the item of any other is left out of the query's
+    # results, as nobody knows where it stands, or the maps have seen it
     counted: Mask
 
     @property

@@ -30,23 +30,14 @@ _GAIN = re.compile(rb"[+-]?\d{1,9}(\.\d{1,9})?")
 
 @dataclass(frozen=True)
 class NamedQrels:
-    """Relevance judgements by names, ``[n]`` each, as they were given.
+    """Relevance judgements by names, ``[n]`` each, as they were given."""
 
-    Attributes:
-        queries: Places in ``query_names``.
-        items: Places in ``item_names``.
-        gains: Gain of each.
-        lines: Line of each, from 1.
-        query_names: Each once.
-        item_names: Each once.
-    """
-
-    queries: Ints
-    items: Ints
+    queries: Ints  # places in ``query_names``
+    items: Ints  # places in ``item_names``
     gains: NDArray[np.float64]
-    lines: Ints
-    query_names: list[str]
-    item_names: list[str]
+    lines: Ints  # from 1
+    query_names: list[str]  # each once
+    item_names: list[str]  # each once
 
 
 def read_qrels(path: Path) -> NamedQrels:

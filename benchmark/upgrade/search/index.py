@@ -56,13 +56,7 @@ class Settings:
 
 
 class ApproximateIndex(ABC):
-    """An index of vectors ``[n, dim]``, which it holds in memory as float32.
-
-    Attributes:
-        settings: As it was built with.
-        distance: ``cosine``, ``dot`` or ``l2``.
-        seconds: Time that building took.
-    """
+    """An index of vectors ``[n, dim]``, which it holds in memory as float32."""
 
     def __init__(
         self, items: Floats, distance: str, settings: Settings,
@@ -84,7 +78,7 @@ class ApproximateIndex(ABC):
                 self._built(faiss, vectors) if links is None
                 else self._rewritten(faiss, vectors, links._index)
             )  # fmt: skip
-        self.seconds = time.perf_counter() - started
+        self.seconds = time.perf_counter() - started  # that building took
 
     def search(self, queries: Floats, k: int) -> Ints:
         """Rows of the nearest items it finds for queries ``[n, dim]``, ``[n, k]``.

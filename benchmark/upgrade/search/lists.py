@@ -31,18 +31,11 @@ class ResultList:
 
 @dataclass(frozen=True)
 class ListResult:
-    """Results of a list.
+    """Results of a list."""
 
-    Attributes:
-        ranks: For each counted pair, how many items score at least as high, itself among them.
-        rows: The nearest items, nearest first, equal ones by row, ``[n, top]``; -1 where there are
-            fewer.
-        scores: Their scores.
-    """
-
-    ranks: Ints
-    rows: Ints
-    scores: Floats
+    ranks: Ints  # of each counted pair: how many items score at least as high, itself among them
+    rows: Ints  # the nearest first, equal ones by row, [n, top]; -1 where there are fewer
+    scores: Floats  # theirs
 
 
 class ListsSearch:

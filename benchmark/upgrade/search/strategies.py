@@ -25,32 +25,20 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Strategy:
-    """One way to go on.
+    """One way to go on."""
 
-    Attributes:
-        name: Short, as tables and JSON have it.
-        title: In words.
-        needs: Constraints that must hold.
-        uses: The list that answers, of :class:`StrategyPlan`; or two of them, which ``merge`` makes
-            one.
-        effort: 0: one model run a query and no item is embedded; 1: two runs a query; 2: items are
-            embedded while a query waits; 3: every item is embedded.
-        runs: Model runs a query, beside those on items that are embedded meanwhile.
-        rebuild: The index is built anew, beside the old one, which serves until then.
-        fitted: The map it uses.
-        stores: Indexes kept: of ``old``, ``new``, ``short`` vectors.
-    """
-
-    name: str
-    title: str
-    needs: frozenset[str] = frozenset()
-    uses: tuple[str, ...] = ()
+    name: str  # as tables and JSON have it
+    title: str  # in words
+    needs: frozenset[str] = frozenset()  # constraints that must hold
+    uses: tuple[str, ...] = ()  # the list that answers, or two of them, which ``merge`` makes one
+    # 0: one model run a query and no item is embedded; 1: two runs a query; 2: items are
+    # embedded while a query waits; 3: every item is embedded
     effort: int = 0
-    runs: int = 1
-    rebuild: bool = False
+    runs: int = 1  # of models, for a query
+    rebuild: bool = False  # the index is built anew, beside the old one, which serves until then
     merge: TwoLists | None = None
     fitted: FittedMap | None = None
-    stores: tuple[str, ...] = ("old",)
+    stores: tuple[str, ...] = ("old",)  # indexes kept: of old, new, short vectors
 
     @classmethod
     def declared(
@@ -80,28 +68,19 @@ class Strategy:
 
 @dataclass(frozen=True)
 class StrategyCost:
-    """Cost of a strategy.
+    """Cost of a strategy."""
 
-    Attributes:
-        hours: Until the gallery is ready: items embedded, or stored vectors converted as fast as
-            on this machine.
-        money: For these hours of one machine.
-        index_bytes: Of all indexes that it keeps, of numbers as long as in the user's files.
-        runs: Model runs a query.
-        embedded: Items that are embedded while a query waits.
-        money_per_1000_queries: For these items.
-        rebuild: The index is built anew.
-        old_bytes: Of the old index, which is the way back as long as it is kept beside; 0 where
-            it is one of those in use.
-    """
-
+    # until the gallery is ready: items embedded, or stored vectors converted as fast as
+    # on this machine
     hours: float
-    money: float
-    index_bytes: int
-    runs: int
-    embedded: int
-    money_per_1000_queries: float
+    money: float  # for these hours of one machine
+    index_bytes: int  # of all indexes kept, of numbers as long as in the user's files
+    runs: int  # of models, for a query
+    embedded: int  # items, while a query waits
+    money_per_1000_queries: float  # for these items
     rebuild: bool
+    # of the old index, which is the way back as long as it is kept beside; 0 where it is
+    # one of those in use
     old_bytes: int
 
 

@@ -30,15 +30,10 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class UpgradeReport:
-    """A report on an upgrade.
+    """A report on an upgrade."""
 
-    Attributes:
-        document: All of it, of numbers and words.
-        conversion: The fitted map of the recommended strategy; None if it uses none.
-    """
-
-    document: Document
-    conversion: Conversion | None
+    document: Document  # all of it, of numbers and words
+    conversion: Conversion | None  # the recommended strategy's map; None if it uses none
 
     @property
     def recommended(self) -> str | None:
