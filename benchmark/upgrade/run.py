@@ -23,7 +23,7 @@ from benchmark.upgrade.measure.slices import slices
 from benchmark.upgrade.measure.study import Study, study
 from benchmark.upgrade.measure.thresholds import thresholds
 from benchmark.upgrade.read.apart import read_apart
-from benchmark.upgrade.read.cluster import Cluster
+from benchmark.upgrade.read.gallery import Cluster
 from benchmark.upgrade.read.health import Remark, look_at
 from benchmark.upgrade.read.inputs import Inputs, common_rows, query_places, read_inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Tell, UpgradeRequest

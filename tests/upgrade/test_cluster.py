@@ -12,7 +12,7 @@ from support.vector_files import write
 import benchmark
 from benchmark import BenchError
 from benchmark.upgrade.formats import joining
-from benchmark.upgrade.read import cluster
+from benchmark.upgrade.read import gallery
 
 MAPS = "procrustes,procrustes:query,linear"
 
@@ -78,7 +78,7 @@ def test_no_result_depends_on_the_parts(tmp_path, complete, monkeypatch):
 
 
 def test_parts_of_a_gallery():
-    found = cluster.Cluster.__new__(cluster.Cluster)
+    found = gallery.Cluster.__new__(gallery.Cluster)
     found.workers = 3
     assert found.parts(10) == [(0, 10)]
     assert found.parts(30_000) == [(0, 10_000), (10_000, 20_000), (20_000, 30_000)]
@@ -98,8 +98,8 @@ def test_two_workers_of_ray(tmp_path, monkeypatch):
     ray.shutdown()  # what another test of this process has started
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     try:
-        monkeypatch.setattr(cluster, "_LEAST", 100)
-        assert len(cluster.Cluster().parts(1200)) == 2
+        monkeypatch.setattr(gallery, "_LEAST", 100)
+        assert len(gallery.Cluster().parts(1200)) == 2
         made = planted(n=1200, q=40, dim=12)
         for rows in (made.sample(500), np.arange(1200)):
             arguments = given(made, rows, tmp_path)

@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmark.errors import BenchError
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.formats.joining import Rearranged, join
 from benchmark.upgrade.formats.rows import Rows, gather, require_directions
-from benchmark.upgrade.read.cluster import Cluster
-from benchmark.upgrade.read.gallery import EmbeddedSample, GalleryBlock
+from benchmark.upgrade.read.gallery import Cluster, EmbeddedSample, GalleryBlock
 from benchmark.upgrade.read.inputs import (
     LEAST,
     Inputs,
@@ -116,8 +115,5 @@ def _unpaired(
     new = gather(other, rows)
     require_directions(other, new, distance, rows)
     every = np.ones(n, bool)
-    return EmbeddedSample(np.arange(n), stored[_some(len(stored), n, rng)], new, every, ~every)
-
-
-def _some(n: int, k: int, rng: np.random.Generator) -> Ints:
-    return np.sort(rng.permutation(n)[:k])
+    some = np.sort(rng.permutation(len(stored))[:n])
+    return EmbeddedSample(np.arange(n), stored[some], new, every, ~every)

@@ -1,5 +1,10 @@
-"""The stored gallery as strategies see it: streamed block by block, in either model's space."""
+"""The stored gallery as strategies see it: streamed block by block, in either model's space.
 
+On a Ray cluster each worker reads its own rows of the files. What workers count is whole numbers,
+and what they find are exact scores, so results equal those of one process bit for bit.
+"""
+
+import itertools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -13,9 +18,10 @@ from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.upgrade.formats.joining import IN_MEMORY, Rearranged
 from benchmark.upgrade.formats.rows import BLOCK, Rows, require_directions
-from benchmark.upgrade.read.cluster import Cluster
 
 T_co = TypeVar("T_co", covariant=True)
+_LEAST = 4096
+"""Rows of a worker's part."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,39 @@ def about_mean(vectors: Floats) -> Floats:
     return unit(vectors - vectors.mean(0), "cosine")
 
 
+class Cluster:
+    """Workers of a Ray cluster, with one CPU each; files lie at the same path on every machine."""
+
+    def __init__(self) -> None:
+        """Connect to the cluster that RAY_ADDRESS names, or start one on this machine.
+
+        Raises:
+            BenchError: If Ray is not installed.
+        """
+        from benchmark.harness.ray import connected  # the harness loads torch
+
+        self.workers = max(1, int(connected().cluster_resources().get("CPU", 1)))
+
+    def parts(self, rows: int) -> list[tuple[int, int]]:
+        """First and last row of about equal parts, one a worker."""
+        n = min(self.workers, max(1, rows // _LEAST))
+        return list(itertools.pairwise(rows * k // n for k in range(n + 1)))
+
+    def map(self, work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """The results of ``work`` on each part, in their order; it is sent to each machine once.
+
+        Raises:
+            BenchError: As ``work`` raises it.
+        """
+        from benchmark.harness.ray import in_order
+
+        return list(in_order(_call, work, parts))
+
+
+def _call(work: Callable[[Any], Any], part: Any) -> Any:
+    return work(part)
+
+
 @dataclass(frozen=True)
 class Gallery:
     """A gallery of which some rows have new vectors."""
@@ -141,10 +180,7 @@ class Gallery:
         return None if self.cluster is None else 1
 
     def survey(self, places: Ints) -> tuple[Floats, Floats]:
-        """Look at all vectors of both models once, and take those of some embedded places.
-
-        Args:
-            places: Of ``embedded``, ascending.
+        """Look at all vectors once, and take both of some places of ``embedded``, ascending.
 
         Returns:
             Old and new vectors, ``[k, d_old]`` and ``[k, d_new]``.

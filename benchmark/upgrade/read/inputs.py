@@ -14,8 +14,7 @@ from benchmark.upgrade.formats import open_vectors
 from benchmark.upgrade.formats.ids import Ids, rows_of
 from benchmark.upgrade.formats.joining import Rearranged, join
 from benchmark.upgrade.formats.rows import ArrayRows, Rows, gather, require_directions
-from benchmark.upgrade.read.cluster import Cluster
-from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery
+from benchmark.upgrade.read.gallery import Cluster, EmbeddedSample, Gallery
 from benchmark.upgrade.read.order import COMPARED, SameOrder
 from benchmark.upgrade.read.qrels import Criterion, Qrels, RelevantPairs, request_qrels
 from benchmark.upgrade.read.request import INPUTS, UpgradeRequest
@@ -97,10 +96,7 @@ def read_inputs(
 ) -> Inputs:
     """Read, check and join everything, with one look at all vectors.
 
-    Args:
-        request: All that was asked for.
-        cluster: Reads parts of the gallery.
-        among: Rows of the gallery whose new vectors count; None: all.
+    The new vectors count of those rows of the gallery that are ``among`` some, else of all.
 
     Raises:
         BenchError: If something is missing, damaged or does not fit.
@@ -145,14 +141,7 @@ def read_queries(
 ) -> Inputs:  # fmt: skip
     """Inputs without samples: queries by both models, relevance, and what files say of both.
 
-    Args:
-        request: All that was asked for.
-        old: The stored gallery.
-        new: New vectors of some of its rows.
-        embedded: These rows, ascending.
-        queries: By the new model.
-        old_queries: By the old model; None if nobody has them.
-        cluster: Reads parts of the gallery.
+    The gallery ``old`` has new vectors of the rows ``embedded``, ascending.
 
     Raises:
         BenchError: If something is damaged or does not fit.

@@ -5,6 +5,7 @@ import numbers
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -169,10 +170,15 @@ class RelevantPairs:
     # results, as nobody knows where it stands, or the maps have seen it
     counted: Mask
 
+    @cached_property
+    def counted_pairs(self) -> tuple[Ints, Ints]:
+        """Query and row of each counted pair."""
+        return self.query[self.counted], self.row[self.counted]
+
     @property
     def offset(self) -> Ints:
         """Places where the counted pairs of each query begin."""
-        return offsets(np.bincount(self.query[self.counted], minlength=self.n_queries))
+        return offsets(np.bincount(self.counted_pairs[0], minlength=self.n_queries))
 
     @property
     def answered(self) -> Ints:

@@ -29,12 +29,8 @@ def split(
     Else each sample fits maps on one half of the relevant items and holds the other one out; by
     agreement with the new model there is one, and half of all items are held out.
 
-    Args:
-        gallery: With the rows that are embedded.
-        relevant_rows: Rows that are relevant to some query.
-        own: The row of each query's own item, -1 for none; None where queries are no items.
-        criterion: Origin of the qrels.
-        seed: Draws all that is random.
+    ``relevant_rows`` are relevant to some query, ``own`` are those of the queries' own items, if
+    queries are items.
 
     Returns:
         Places among the embedded rows, ascending, ``[c]``; of each sample the items that maps are

@@ -2,11 +2,13 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchmark.errors import printable
 from benchmark.upgrade.decide import models, verdict
@@ -17,21 +19,6 @@ from benchmark.upgrade.show.wording import Document
 
 Point = tuple[float, float, float, float]
 """x, and a score with the ends of its interval."""
-
-
-@dataclass(frozen=True)
-class LineScale:
-    """Numbers to places on a line."""
-
-    low: float
-    high: float
-    first: float
-    last: float
-
-    def __call__(self, value: float) -> float:
-        """The place of a number, cut off at the ends."""
-        share = (value - self.low) / max(self.high - self.low, 1e-12)
-        return round(self.first + (self.last - self.first) * min(1.0, max(0.0, share)), 1)
 
 
 @dataclass(frozen=True)
@@ -73,7 +60,7 @@ def _rows(document: Document) -> list[dict[str, Any]]:
     """Strategies with the places of their score and its interval on a line of 160."""
     strategies = ordered(document)
     ends = [e for s in strategies for e in _span(s["score"])]
-    scale = LineScale(min(ends), max(ends), 4, 156)
+    scale = _scale(min(ends), max(ends), 4, 156)
     bounds = [
         (scale(s["score"]["value"]), name)
         for name in (KEEP, REEMBED)
@@ -186,9 +173,9 @@ def _curve(
 ) -> LineChart:  # fmt: skip
     xs = [p[0] for _, points in lines for p in points]
     ys = [y for _, points in lines for p in points for y in p[1:]] + [y for y, _ in bounds]
-    x, low, high = LineScale(min(xs), max(xs), 38, 322), min(ys), max(ys)
-    margin = 0.08 * max(high - low, 0.02)
-    y = LineScale(low - margin, high + margin, 144, 18)
+    margin = 0.08 * max(max(ys) - min(ys), 0.02)
+    low, high = min(ys) - margin, max(ys) + margin
+    x, y = _scale(min(xs), max(xs), 38, 322), _scale(low, high, 144, 18)
     drawn = []
     for name, points in lines:
         line = [(x(p[0]), y(p[1])) for p in points]
@@ -196,9 +183,15 @@ def _curve(
         drawn.append((name, _path(line), _path(around), line))
     return LineChart(
         title, x_title, [(x(at), text) for at, text in ticks],
-        [(y(v), f"{100 * v:.0f}") for v in _round_numbers(y.low, y.high)], drawn,
+        [(y(v), f"{100 * v:.0f}") for v in _round_numbers(low, high)], drawn,
         [(y(v), name) for v, name in bounds],
     )  # fmt: skip
+
+
+def _scale(low: float, high: float, first: float, last: float) -> Callable[[float], float]:
+    """Numbers to places on a line; what is beyond its ends is cut off."""
+    ends = low, max(high, low + 1e-12)
+    return lambda value: round(float(np.interp(value, ends, (first, last))), 1)
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
