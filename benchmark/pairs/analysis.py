@@ -75,11 +75,7 @@ def covers(
 ) -> bool:  # fmt: skip
     """True where the interval of the difference of two independent estimates holds 0.
 
-    Args:
-        value: Of the report.
-        ends: Of its interval.
-        other: The same of other queries.
-        its: Ends of that interval.
+    ``ends`` are those of the interval of ``value``, ``its`` of that of ``other``.
 
     Example:
         >>> covers(0.5, (0.4, 0.6), 0.63, (0.53, 0.73)), covers(0.5, (0.4, 0.6), 0.65, (0.6, 0.7))

@@ -209,23 +209,17 @@ def others(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scor
         plan = make_plan(inputs, between, fits, best)
         if ranks:  # what has no map is the same
             plan = replace(plan, strategies=[s for s in plan.strategies if _fits(s)])
-        its = part[relevant.row[relevant.counted]]
+        its = part[relevant.counted_pairs[1]]
         for name, found in problem.evaluated(inputs, plan).ranks.items():
             ranks[name] = np.where(its, found, ranks.get(name, found))
-    query = relevant.query[relevant.counted]
+    query, _ = relevant.counted_pairs
     return {
         name: scores_of(possible_ranks(found, query), relevant) for name, found in ranks.items()
     }
 
 
 def measured_in_old(problem: CellVectors, mapped: Floats, queries: Ints | None = None) -> float:
-    """Score of queries in the space of the old model, in its whole gallery.
-
-    Args:
-        problem: The cell.
-        mapped: Vectors of the queries there, ``[k, d_old]``.
-        queries: Their rows, ``[k]``; by default all.
-    """
+    """Score of queries ``[k]``, or of all, by their vectors in the old gallery, ``[k, d_old]``."""
     chosen = np.arange(len(problem.groups)) if queries is None else queries
     return problem.means({KEEP: ResultList(mapped, lambda block: block.old)}, chosen)[KEEP]
 

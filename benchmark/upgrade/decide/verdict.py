@@ -50,7 +50,8 @@ LEVEL = 0.025
 """Of the one-sided tests that it does."""
 _SHARES = (0.5, 0.8, 0.95, 0.99)
 _POWER = 2.8
-"""Standard errors of a difference that is found four times in five by a test at 2.5 %."""
+"""Standard errors of a difference that is found four times in five by a test at 2.5 %: so many
+queries would find the least worthwhile upgrade."""
 _ALL = 3
 """Effort of embedding every item."""
 
@@ -125,18 +126,6 @@ class Evidence:
     def decided(self) -> bool:
         """False where the queries allow no upgrade, and a worthwhile one."""
         return self.upgrade is None or self.better or self.upgrade.is_below(self.least)
-
-    @property
-    def differ(self) -> int:
-        """Queries that the old and the new model score differently."""
-        return int((self.scored(KEEP).values != self.scored(REEMBED).values).sum())
-
-    @property
-    def enough(self) -> int:
-        """Queries like these that would find the least worthwhile upgrade four times in five."""
-        found = contrast(self.scored(REEMBED), self.scored(KEEP), self.groups)
-        n = len(self.scored(KEEP).values)
-        return math.ceil(n * (_POWER * max(found.below[1], found.above[1]) / self.least) ** 2)
 
     @property
     def what(self) -> str:
@@ -275,10 +264,13 @@ def _why_not(evidence: Evidence) -> str:
         return "the new model is worse here"
     if evidence.decided:
         return f"the new model is not better by {least} here"
-    n, differ = len(evidence.scored(KEEP).values), evidence.differ
+    old, new = evidence.scored(KEEP), evidence.scored(REEMBED)
+    n, differ = len(old.values), int((old.values != new.values).sum())
+    found = contrast(new, old, evidence.groups)
+    enough = math.ceil(n * (_POWER * max(found.below[1], found.above[1]) / evidence.least) ** 2)
     return (
-        f"too few queries to tell: the models differ on {differ:,} of {n:,}; some "
-        f"{evidence.enough:,} like these would tell an upgrade of {least}"
+        f"too few queries to tell: the models differ on {differ:,} of {n:,}; some {enough:,} like "
+        f"these would tell an upgrade of {least}"
     )
 
 

@@ -51,11 +51,8 @@ class Layout:
 class ColumnsSource(Source):
     """A column of vectors, ``vector`` or the only one, and one of ids, of a file or several.
 
-    Files of a folder follow each other by name; hidden ones, and those with another ending, are
+    Files of a folder follow each other by name; hidden ones, and those with other ``endings``, are
     passed over.
-
-    Class attributes:
-        endings: Of files of a folder.
     """
 
     has_columns = True

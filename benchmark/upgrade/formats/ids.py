@@ -90,11 +90,8 @@ def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
 def gathered(parts: Callable[[], Iterable[Any]], file_bytes: int) -> Ids:
     """Gather the ids of a file from its parts in order; small files cannot claim much.
 
-    Bytes are text if all of the file are, else hexadecimal digits.
-
-    Args:
-        parts: Starts reading parts as :func:`as_ids` takes them.
-        file_bytes: Of what they are read from.
+    Bytes are text if all of the file are, else hexadecimal digits. ``parts`` starts reading what
+    :func:`as_ids` takes.
 
     Raises:
         BenchError: As :func:`as_ids`; if they take more memory than ids of such a file may.
@@ -190,7 +187,7 @@ def pick(
 
     Args:
         wanted: The name that a user gives, :data:`ROWS`, or nothing.
-        usual: The name that the format's convention has for ids; None if there is none of it.
+        usual: The name by the format's convention, if it is there.
         others: Names of what else has one whole number or text a row.
         read: Reads ids; a BenchError if they are none, or one comes twice.
 

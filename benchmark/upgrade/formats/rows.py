@@ -67,14 +67,8 @@ def require_directions(
 ) -> None:
     """Raise a BenchError that names the first row that cannot be compared.
 
-    All need numbers whose squares float32 holds, and a cosine a direction.
-
-    Args:
-        source: Origin of the vectors.
-        vectors: Some of its rows, ``[k, dim]``.
-        distance: ``cosine``, ``dot`` or ``l2``.
-        numbers: Of these rows, ``[k]``; without, they follow each other from ``first`` on.
-        first: Row of the first one.
+    All need numbers whose squares float32 holds, and a cosine a direction. ``vectors`` are rows of
+    the source, ``[k, dim]``: those of some ``numbers``, ``[k]``, else ``first`` and the next ones.
     """
     squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     good = (squares >= SHORTEST**2) & (squares <= LONGEST**2)

@@ -17,15 +17,10 @@ from benchmark.upgrade.formats.ids import Ids
 
 
 class Sink(ABC):
-    """A file of ``rows`` vectors, written in order; :func:`writing` opens and finishes it.
+    """A file of ``rows`` vectors, written in order; :func:`writing` opens and finishes it."""
 
-    Class attributes:
-        has_sidecar: Ids may stand in a file beside, ``NAME.ids.npy``.
-        dtypes: Types that it can hold.
-    """
-
-    has_sidecar: ClassVar[bool] = False
-    dtypes: ClassVar[tuple[str, ...]] = ("float32", "float16")
+    has_sidecar: ClassVar[bool] = False  # ids may stand in a file beside, NAME.ids.npy
+    dtypes: ClassVar[tuple[str, ...]] = ("float32", "float16")  # that it can hold
 
     def __init__(self, path: Path, rows: int, dtype: str, ids: Ids | None) -> None:
         """Write nothing yet; a BenchError if the format cannot hold the type."""

@@ -13,9 +13,9 @@ import numpy as np
 from benchmark.metrics.backfill_curves import moments
 from benchmark.metrics.backfill_orders import by_score, random
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.kept_share import mean, measured
+from benchmark.metrics.kept_share import Scored, mean
 from benchmark.metrics.similarity import unit
-from benchmark.ranking.arrays import Floats, Ints, Values
+from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.fit.maps import FittedMap
 from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import Study
@@ -67,7 +67,7 @@ def backfill_progress(study: Study, start: FittedMap) -> list[BackfillProgress]:
         whole = study.first.plan.lists[fit.label]
         for point, done in enumerate(_filled(rows, order)):
             lists[f"{k} {point}"] = ResultList(whole.queries, _mixed(done, whole.items))
-    found = study.first.values_of(lists)
+    found = study.first.scored_lists(lists)
     return [
         _progress(study, name, fit.label, found, str(k)) for k, (name, fit, _) in enumerate(orders)
     ]
@@ -88,7 +88,7 @@ def mixed_index(study: Study) -> list[BackfillProgress]:
             f"{PLAIN} {p}": ResultList(inputs.queries, _mixed(rows, lambda block: block.old))
             for p, rows in enumerate(done)
         }
-        out.append(_progress(study, "random", PLAIN, study.first.values_of(plain), PLAIN))
+        out.append(_progress(study, "random", PLAIN, study.first.scored_lists(plain), PLAIN))
     if inputs.old_queries is None or not (request.old_model and request.extra_runs):
         return out
     none = (0.0, 1.0), (0.0, 1.0)
@@ -101,7 +101,7 @@ def mixed_index(study: Study) -> list[BackfillProgress]:
             f"{way} {p}": ResultList(queries, _beside(rows, distance))
             for p, rows in enumerate(done)
         }
-        found = study.first.values_of(both, against=f"{way} {POINTS - 1}", distance="dot")
+        found = study.first.scored_lists(both, against=f"{way} {POINTS - 1}", distance="dot")
         out.append(_progress(study, "random", way, found, way))
     return out
 
@@ -118,10 +118,10 @@ def _filled(rows: Ints, order: Ints) -> Sequence[Ints]:
 
 
 def _progress(
-    study: Study, order: str, start: str, found: dict[str, Values], name: str
+    study: Study, order: str, start: str, found: dict[str, Scored], name: str
 ) -> BackfillProgress:
     groups = study.sample_groups
-    scores = (mean(measured(found[f"{name} {p}"]), groups) for p in range(POINTS))
+    scores = (mean(found[f"{name} {p}"], groups) for p in range(POINTS))
     return BackfillProgress(order, start, tuple(scores))
 
 

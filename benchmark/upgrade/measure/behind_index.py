@@ -110,7 +110,7 @@ def _indexed(study: Study) -> tuple[GalleryBlock, bool]:
     rows, relevant = np.arange(gallery.rows), study.first.relevant
     if gallery.rows > MOST:
         drawn = np.random.default_rng(0).choice(gallery.rows, MOST, replace=False)
-        rows = np.union1d(drawn, relevant.row[relevant.counted])
+        rows = np.union1d(drawn, relevant.counted_pairs[1])
     old = gather(gallery.stored, rows)
     if gallery.complete:
         return GalleryBlock.whole(rows, old, gallery.new.take(rows)), True

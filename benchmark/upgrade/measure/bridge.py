@@ -66,10 +66,7 @@ def bridge(
 ) -> tuple[Study, list[Alignment]]:
     """Fit maps on other texts, and evaluate what they do for the whole index as it is.
 
-    Args:
-        apart: Vectors and relevance.
-        labels: Of maps of pairs; without pairs there is one.
-        tell: Called with what is done next.
+    ``labels`` are of maps of pairs; without pairs there is one map.
     """
     inputs = apart.inputs
     sample, distance = inputs.samples[0], inputs.distance

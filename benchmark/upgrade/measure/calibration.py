@@ -105,12 +105,8 @@ class Calibration:
     def unseen(self, counts: Counts, expected: Values) -> tuple[Values, Values, Values]:
         """Mean number of unseen rivals given the sample, the shape of its distribution, the factor.
 
-        Args:
-            counts: Of the sample, ``[n]`` items.
-            expected: Among what is not in the sample, ``[n, 2]`` by kind.
-
-        Returns:
-            ``[n]`` each; the factor is the mean one of what is foreseen, without the floor.
+        ``expected`` are rivals among what is not in the sample, ``[n, 2]`` by kind. The factor is
+        the mean one of what is foreseen, without the floor; ``[n]`` each.
         """
         factor, kind, shape, floor = self.parts(counts.all)
         seen = counts.seen.sum(axis=1)

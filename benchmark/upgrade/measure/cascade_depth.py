@@ -96,9 +96,8 @@ def _by_depth(
 def repeats(candidates: Ints) -> tuple[float, float, int]:
     """Items that are embedded for a query, for one of the last quarter, and in all.
 
-    Args:
-        candidates: Rows of each query's candidates, in the order of the queries, ``[n, depth]``; -1
-            for none. Those that an earlier query had are kept.
+    ``candidates`` are rows of the items of each query in turn, ``[n, depth]``; -1 for none. Those
+    that an earlier query had are kept.
 
     Example:
         >>> repeats(np.array([[0, 1], [1, 2], [0, 2], [2, 3]]))

@@ -14,7 +14,7 @@ import numpy as np
 from benchmark.contract.fusion import RescoredList
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import usual_step
-from benchmark.metrics.kept_share import Scored, difference, mean, measured
+from benchmark.metrics.kept_share import Scored, difference, mean
 from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.formats.rows import number_bytes
@@ -64,9 +64,8 @@ def compressed(study: Study, tell: Tell = lambda words: None) -> list[Compressed
     if sampled:
         both = {name: its for name, its in used.items() if name == KEEP} | sampled
         its = _Forms.of(study, first, both, bits=False)
-        scored = {name: measured(values) for name, values in first.values(its.plan).items()}
         among = int(first.sample.held.sum())
-        rows = its.rows(study, scored, study.sample_groups, among)
+        rows = its.rows(study, first.scored(its.plan), study.sample_groups, among)
         out += [each for each in rows if each.strategy == REEMBED]
     return out
 

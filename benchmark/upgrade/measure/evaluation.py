@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import TwoLists
 from benchmark.metrics import relevance, retrieval
+from benchmark.metrics.kept_share import Scored, measured
 from benchmark.metrics.relevance import RelevantRanks
 from benchmark.metrics.retrieval import cut_off
 from benchmark.ranking.arrays import Floats, Ints, Values
@@ -190,15 +191,16 @@ class HeldOut:
             keep_nearest=keep_nearest,
         )  # fmt: skip
 
-    def values(
+    def scored(
         self, plan: StrategyPlan, against: str = REEMBED, distance: str = ""
-    ) -> dict[str, Values]:
-        """The deciding metric by strategy and query, ``[n]``; agreement is with ``against``."""
+    ) -> dict[str, Scored]:
+        """The deciding metric by strategy; agreement is with ``against``."""
         by_agreement = self.metric == AGREEMENT
         found = self.evaluate(plan, distance, keep_nearest=by_agreement)
         if by_agreement:
-            return found.agreement(against, self.nearest)
-        return {name: scores[self.metric] for name, scores in found.scores.items()}
+            agreed = found.agreement(against, self.nearest)
+            return {name: measured(each) for name, each in agreed.items()}
+        return {name: measured(each[self.metric]) for name, each in found.scores.items()}
 
 
 def ranks_here(ranks: int, share: float) -> int:
@@ -224,7 +226,7 @@ def counted_ranks(merged: NDArray[Any], rows: Ints, relevant: RelevantPairs) -> 
 
     ``merged`` and ``rows`` are of the candidates, ``[q, w]``; 0 for what is no candidate.
     """
-    query, row = relevant.query[relevant.counted], relevant.row[relevant.counted]
+    query, row = relevant.counted_pairs
     ranks = np.zeros(len(row), np.int64)
     for a, b in spans(len(row), max(1, _ROOM // max(rows.shape[1], 1))):
         its, scores = rows[query[a:b]] == row[a:b, None], merged[query[a:b]]

@@ -53,16 +53,6 @@ class PartlyEmbedded:
     seed: int = 0
     threads: int | None = None  # CPU threads of searches; no result depends on it
 
-    @cached_property
-    def query(self) -> Ints:
-        """Query of each counted pair."""
-        return self.relevant.query[self.relevant.counted]
-
-    @cached_property
-    def row(self) -> Ints:
-        """Row of each counted pair."""
-        return self.relevant.row[self.relevant.counted]
-
 
 class ListEstimate:
     """One list of new vectors: its model, and draws of the unseen rivals of each counted pair.
@@ -72,6 +62,7 @@ class ListEstimate:
 
     def __init__(self, of: PartlyEmbedded, each: ResultList) -> None:
         self.of, self.list = of, each
+        self.query, self.row = of.relevant.counted_pairs
         self._rng = np.random.default_rng([of.seed, 4])
         sample, known = of.sample, of.sample.known
         self._new = np.ascontiguousarray(each.items(known))
@@ -86,15 +77,15 @@ class ListEstimate:
     def take(self, above: Values, exact: Mapping[str, ListResult]) -> None:
         """Draw, by what the jobs have found."""
         self.model.above, self.in_sample = above, exact[""].ranks
-        at = np.searchsorted(self.of.sample.rows, self.of.row)
+        at = np.searchsorted(self.of.sample.rows, self.row)
         scorer = Scorer(self.list.queries, self._new, distance=self.of.distance)
-        self.score = np.asarray(scorer.pairs(self.of.query, at), np.float64)
+        self.score = np.asarray(scorer.pairs(self.query, at), np.float64)
         self._prepare()
         self.draws = self._drawn(self._rng)
 
     def _prepare(self) -> None:
         """Thresholds of each query, and the sample's counts there and at the counted pairs."""
-        model, query = self.model, self.of.query
+        model, query = self.model, self.query
         n = len(model.queries)
         low = np.quantile(model.true, 0.5, axis=1).astype(np.float64)
         high = model.true.max(axis=1).astype(np.float64)
@@ -145,9 +136,9 @@ class ListEstimate:
             calibration, counts, unseen = self._calibrated(k, weights, rng, start)
             normal = rng.standard_normal(len(self.model.queries))
             mean, shape, each = calibration.unseen(counts, unseen)
-            level = log_normal(mean, shape, normal[self.of.query])
+            level = log_normal(mean, shape, normal[self.query])
             factor = level / mean * each
-            drawn = _nested(level, self.of.query, self.score, rng)
+            drawn = _nested(level, self.query, self.score, rng)
             shares = self.model.exceeding(weights)
             draws.append(Draw(k, shares, factor, drawn, normal, calibration, weights))
         return draws
@@ -156,7 +147,7 @@ class ListEstimate:
         self, k: int, weights: Values, rng: np.random.Generator | None, start: Values | None
     ) -> tuple[Calibration, Counts, Values]:
         """A calibration, the sample's counts at the counted pairs, and unseen rivals expected."""
-        query, score, fit_on = self.of.query, self.score, self.fit_on
+        query, score, fit_on = self.query, self.score, self.fit_on
         unseen, drawn, there = (self.at(each[k], query, score) for each in self.on_grid)
         everywhere = (unseen + there).sum(axis=1)
         seen = np.einsum("nkg,g->nk", self.seen[fit_on], weights)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.kept_share import difference, mean, measured
-from benchmark.ranking.arrays import Values
+from benchmark.metrics.kept_share import Scored, difference, mean
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.search.strategies import map_list
@@ -53,18 +52,18 @@ def pairs_curve(study: Study, label: str, bounds: Sequence[str]) -> PairsCurve:
         some = sample.old[rows[:n]], sample.new[rows[:n]]
         fit = map_fits.fit(label, *some, inputs.distance, seed)
         lists[f"pairs {n}"] = map_list(fit, inputs.queries)
-    found, groups = study.first.values_of(lists, bounds), study.sample_groups
+    found, groups = study.first.scored_lists(lists, bounds), study.sample_groups
     curve = [found[name] for name in lists]
     enough = next(n for n, v in zip(sizes, curve, strict=True) if _close(v, curve[-1], groups))
     return PairsCurve(
-        label, tuple(sizes), tuple(mean(measured(v), groups) for v in curve),
-        {name: mean(measured(found[name]), groups) for name in bounds},
+        label, tuple(sizes), tuple(mean(v, groups) for v in curve),
+        {name: mean(found[name], groups) for name in bounds},
         enough if enough != sizes[-1] else None,
     )  # fmt: skip
 
 
-def _close(values: Values, most: Values, groups: Any) -> bool:
-    if values is most:
+def _close(scored: Scored, most: Scored, groups: Any) -> bool:
+    if scored is most:
         return True
-    missed = difference(measured(most), measured(values), groups)
+    missed = difference(most, scored, groups)
     return missed.high is not None and missed.high <= CLOSE

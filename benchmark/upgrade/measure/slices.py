@@ -81,8 +81,7 @@ def _members(study: Study) -> tuple[dict[str, Ints], int, int]:
     wanted = {name for name, _ in inputs.slices}
     known = {str(each): row for row, each in enumerate(items) if str(each) in wanted}
     by_query: dict[int, set[int]] = {}
-    counted = relevant.counted
-    for q, row in zip(relevant.query[counted], relevant.row[counted], strict=True):
+    for q, row in zip(*relevant.counted_pairs, strict=True):
         by_query.setdefault(int(row), set()).add(at[int(q)])
     out: dict[str, set[int]] = {}
     unknown = both = 0

@@ -65,16 +65,16 @@ class Fold(HeldOut):
     best: FittedMap | None  # of stored vectors: it comes closest to new ones of held-out items
     shares: tuple[float, ...]  # of the way that interpolated queries go, by half of the queries
 
-    def values_of(
+    def scored_lists(
         self, lists: Mapping[str, ResultList], strategies: Sequence[str] = (),
         against: str = REEMBED, distance: str = "",
-    ) -> dict[str, Values]:  # fmt: skip
-        """As :meth:`values`, of lists, of strategies by name, and of ``against``."""
+    ) -> dict[str, Scored]:  # fmt: skip
+        """As :meth:`scored`, of lists, of strategies by name, and of ``against``."""
         plan = StrategyPlan.of_lists(lists)
         plan.lists.update(self.plan.lists)
         wanted = {*strategies, against}
         plan.strategies.extend(s for s in self.plan.strategies if s.name in wanted)
-        return self.values(plan, against, distance)
+        return self.scored(plan, against, distance)
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,7 @@ class Study:
 def study(
     inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
 ) -> Study:  # fmt: skip
-    """Fit the maps and evaluate all strategies.
-
-    Args:
-        inputs: Vectors and relevance.
-        labels: Of the maps.
-        tell: Called with what is done next.
-    """
+    """Fit the maps of these labels, and evaluate all strategies."""
     folds = [_fold(inputs, sample, labels, tell) for sample in inputs.samples]
     first = folds[0]
     tell(f"searching {first.sample.held.sum():,} held-out items")
@@ -168,8 +162,8 @@ def _interim(inputs: Inputs, fits: Sequence[FittedMap], held_out: HeldOut) -> In
     if inputs.old_queries is not None:
         lists[KEEP] = ResultList(inputs.old_queries, lambda block: block.old)
     lists |= {each.label: map_list(each, inputs.queries) for each in fits}
-    values = held_out.values(StrategyPlan.of_lists(lists))
-    means = sorted(((v.mean(), name) for name, v in values.items()), reverse=True)
+    scored = held_out.scored(StrategyPlan.of_lists(lists))
+    means = sorted(((each.mean, name) for name, each in scored.items()), reverse=True)
     shown = ", ".join(f"{name} {100 * mean:.1f}" for mean, name in means)
     held, label = int(held_out.sample.held.sum()), describe(held_out.metric).label
     return Interim(f"so far, {label} among {held:,} held-out items: {shown}")
@@ -245,22 +239,17 @@ def _outcomes(
     return outcomes, ranks
 
 
-def score_more(
-    study: Study, plans: Sequence[StrategyPlan], tell: Tell = lambda words: None
-) -> dict[str, Scored]:
+def score_more(study: Study, plans: Sequence[StrategyPlan], tell: Tell) -> dict[str, Scored]:
     """Scores of other strategies, by name, in the gallery that the study's own are scored in.
 
-    Args:
-        study: A whole one.
-        plans: Of each fold, the strategies and their lists.
-        tell: Called with what is done next.
+    ``plans`` are those of each fold.
     """
     inputs, relevant = study.inputs, study.relevant
     if inputs.criterion == "agreement":
         new = StrategyPlan.of_lists({REEMBED: study.first.plan.lists["new"]})
         new.strategies.extend(plans[0].strategies)
         new.lists.update(plans[0].lists)
-        return {name: measured(values) for name, values in study.first.values(new).items()}
+        return study.first.scored(new)
     folds = [replace(fold, plan=plan) for fold, plan in zip(study.folds, plans, strict=True)]
     ranks = on_whole(inputs, folds, relevant, tell)
     return {
@@ -291,7 +280,7 @@ def _joined_ranks(relevant: RelevantPairs, folds: Sequence[Fold], found: Iterabl
 
     Two items of a query may then have one rank, of two lists; the second one has the next.
     """
-    query, row = relevant.query[relevant.counted], relevant.row[relevant.counted]
+    query, row = relevant.counted_pairs
     out = np.zeros(len(row), np.int64)
     for fold, ranks in zip(folds, found, strict=True):
         mine = np.isin(row, fold.sample.rows[fold.sample.held])
@@ -355,13 +344,13 @@ def _shares(inputs: Inputs, turned: Affine, held_out: HeldOut) -> tuple[float, .
         for a in SHARES
     }
     lists["new"] = ResultList(inputs.queries, lambda block: block.new)
-    values, relevant = held_out.values(StrategyPlan.of_lists(lists), "new"), held_out.relevant
+    scored, relevant = held_out.scored(StrategyPlan.of_lists(lists), "new"), held_out.relevant
     by_agreement = held_out.metric == AGREEMENT
     rows = np.arange(relevant.n_queries) if by_agreement else relevant.answered
 
     def share(half: int) -> float:
         of_other = rows % 2 != half
         some = of_other.any()
-        return best_share(lambda a: values[str(a)][of_other].mean() if some else 0.0)
+        return best_share(lambda a: scored[str(a)].values[of_other].mean() if some else 0.0)
 
     return share(0), share(1)

@@ -76,11 +76,10 @@ class Window:
 
     def __init__(self, its: ListEstimate, rows: Ints, ranks: Ints) -> None:
         self.its, self.rows, self.first_ranks = its, rows, ranks
-        self.pair_query = its.of.query
         query, place = np.nonzero(rows >= 0)
         self.at, self.query, self._row = (query, place), query, rows[query, place]
         self.depth = np.searchsorted(_DEPTHS, place)
-        self.in_window = (rows[its.of.query] == its.of.row[:, None]).any(axis=1)
+        self.in_window = (rows[its.query] == its.row[:, None]).any(axis=1)
         self.known = known = np.isin(self._row, its.of.gallery.embedded)
         predict, distance = its.model.predict, its.of.distance
         predicted = ResultList(its.model.queries, lambda block: predict(block.old))
@@ -156,13 +155,13 @@ class Window:
         factors, lucks, mores, shares = (
             np.stack([of(draw) for draw in draws])
             for of in (
-                lambda draw: draw.factor * its.at(self._share, its.of.query, its.score),
+                lambda draw: draw.factor * its.at(self._share, its.query, its.score),
                 self._luck, lambda draw: self._more(draw.redrawn), lambda draw: draw.shares,
             )
         )  # fmt: skip
         out = np.empty((len(draws), len(its.score)), np.int64)
-        order = np.argsort(its.of.query, kind="stable")
-        pairs = np.split(order, np.searchsorted(its.of.query[order], np.arange(1, n)))
+        order = np.argsort(its.query, kind="stable")
+        pairs = np.split(order, np.searchsorted(its.query[order], np.arange(1, n)))
         for q, mine in enumerate(pairs):
             here, own = slice(ends[q], ends[q + 1]), its.score[mine, None]
             above = (scores[q] >= own).sum(axis=1)
@@ -221,15 +220,15 @@ class Window:
         above = np.empty(len(total))
         for a in range(0, len(total), 4096):
             here = slice(a, a + 4096)
-            q = self.pair_query[here]
-            own_place = self.rows[q] == its.of.row[here, None]
+            q = its.query[here]
+            own_place = self.rows[q] == its.row[here, None]
             fused = (its_total[q] >= total[here, None]) & ~own_place
             among = (new_rank[q] <= alone[here, None]) & ~own_place
             above[here] = fused.sum(axis=1) - among.sum(axis=1)
         own_counts = own <= alone  # itself is one of the new list's first
         ranks = 1 + above + np.maximum(alone - own_counts, 0)
         ranks = np.where(total > 0, np.maximum(ranks, 1), 0).astype(np.int64)
-        return possible_ranks(ranks, self.pair_query)
+        return possible_ranks(ranks, its.query)
 
 
 def _inverse(shares: Values, of_level: Sequence[Ints], chance: Values) -> Values:
@@ -244,12 +243,9 @@ def _inverse(shares: Values, of_level: Sequence[Ints], chance: Values) -> Values
 
 
 def _chance(shares: Values, level: Ints, needed: Values) -> Values:
-    """Chance that more than this is missed, by level.
+    """Chance that more than ``needed`` is missed, ``[..., n]``, by ``level``, ``[n]``.
 
-    Args:
-        shares: ``[levels, places]``, or ``[draws, levels, places]``.
-        level: ``[n]``.
-        needed: ``[..., n]``, or ``[draws, ..., n]``.
+    ``shares`` are ``[levels, places]``; or with the draws, which ``needed`` has then, in front.
     """
     low, part, always = missed_places(needed, level)
     if shares.ndim > 2:

@@ -47,13 +47,9 @@ class ListsSearch:
     ) -> None:  # fmt: skip
         """Prepare it.
 
-        Args:
-            relevant: Pairs to rank, and to leave out.
-            known: True vectors of items, those of all counted pairs among them.
-            lists: By name.
-            distance: ``cosine``, ``dot`` or ``l2``.
-            threads: CPU threads; no result depends on it.
-            new_only: Search the items alone that have a new vector.
+        Pairs are ``relevant`` to be ranked, or to be left out; ``known`` has true vectors of items,
+        those of all counted pairs among them. Only items with a new vector are searched if
+        ``new_only``. No result depends on the number of threads.
         """
         self.new_only, self._by_row = new_only, relevant.by_row()
         self._runs = {
@@ -151,7 +147,7 @@ class _ListRun:
     ) -> None:  # fmt: skip
         self.each, self.distance, self.threads = each, distance, threads
         self.n = relevant.n_queries
-        query, row = relevant.query[relevant.counted], relevant.row[relevant.counted]
+        query, row = relevant.counted_pairs
         scores = np.empty(0, np.float32)
         if len(row):
             scores = self._scorer(known).pairs(query, np.searchsorted(known.rows, row))

@@ -136,12 +136,9 @@ def make_plan(
 ) -> StrategyPlan:
     """Plan all strategies that the vectors allow; constraints come later.
 
-    Args:
-        inputs: Queries and the gallery.
-        between: ``midpoint`` and ``slerp`` -> queries between old and new ones; none but for
-            cosine, and with vectors of the same items by both models.
-        maps: That have been fitted.
-        best: The map of stored vectors that second indexes are made with.
+    ``between`` are queries between old and new ones, ``midpoint`` and ``slerp``: none but for
+    cosine, and with vectors of the same items by both models. Second indexes are made with the
+    ``best`` map of stored vectors.
     """
     queries, old_queries = inputs.queries, inputs.old_queries
     d_old, d_new = inputs.gallery.stored.dim, inputs.gallery.new.dim

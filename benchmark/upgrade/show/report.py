@@ -204,7 +204,7 @@ def _best_item(study: Study, query: int, against: str, name: str) -> Document:
         return {}
     before, after = study.ranks[against][a:b], study.ranks[name][a:b]
     at = int(np.argmin(np.where(before > 0, before, np.iinfo(np.int64).max)))
-    row = int(study.relevant.row[study.relevant.counted][a + at])
+    row = int(study.relevant.counted_pairs[1][a + at])
     return {
         "item": shown_id(study.inputs.gallery_ids, row),
         "rank_before": int(before[at]), "rank_after": int(after[at]),
