@@ -70,9 +70,7 @@ class Held:
     within: bool | None  # that is within the sampling error; None where nothing is estimated
 
 
-def covers(
-    value: float, ends: tuple[float, float], other: float, its: tuple[float, float]
-) -> bool:  # fmt: skip
+def covers(value: float, ends: tuple[float, float], other: float, its: tuple[float, float]) -> bool:
     """True where the interval of the difference of two independent estimates holds 0.
 
     ``ends`` are those of the interval of ``value``, ``its`` of that of ``other``.
@@ -97,7 +95,7 @@ def held(records: Iterable[PairRecord]) -> Iterator[Held]:
 
 def _held(
     name: str, corpus: str, row: Mapping[str, float | None], keep: Mapping[str, float | None]
-) -> Held:  # fmt: skip
+) -> Held:
     x = {key: math.nan if value is None else value for key, value in row.items()}
     base, true = keep["score"] or 0.0, keep["other"] or 0.0
     gain = None

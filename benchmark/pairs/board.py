@@ -79,6 +79,11 @@ class CellPlan:
         sides = (e.files["weights"].sha256 for e in (self.old, self.new))
         return list(found.reports) if its == (self.corpus.digest, *sides) else []
 
+    def vectors(self, tell: Tell = lambda words: None) -> CellVectors:
+        """Its corpus with all vectors, from the cache or made now."""
+        old, new = (embedded(e, self.corpus, tell) for e in (self.old, self.new))
+        return CellVectors.of(self.corpus, old, new, self.seed)
+
     @property
     def left(self) -> int:
         """Reports that are not measured."""
@@ -166,12 +171,11 @@ def run(cells: Sequence[CellPlan], maps: str, hours: float, tell: Tell) -> Itera
                 continue
             if time.monotonic() > end:
                 return
-            old, new = (embedded(e, each.corpus, tell) for e in (each.old, each.new))
+            problem = each.vectors(tell)
             tell(f"{each.name}: draw {draw + 1} of {DRAWS}")
-            problem = CellVectors.of(each.corpus, old, new, each.seed)
             reports = [r.model_dump(mode="json") for r in found if r.draw < draw]
             reports += cell(problem, draw, maps)
-            sides = (each.old, old.seconds), (each.new, new.seconds)
+            sides = (each.old, problem.old.seconds), (each.new, problem.new.seconds)
             yield write_record(each.path.parents[1], each.corpus, sides, maps, reports)
 
 

@@ -14,13 +14,13 @@ from benchmark.config.files import write_json
 from benchmark.config.reading import Model, read_json
 from benchmark.errors import BenchError
 from benchmark.pairs.corpora import CorpusSource, labelled_texts, load_source, read_corpus
+from benchmark.pairs.records import MOST_BYTES
 from benchmark.upgrade.read.request import Tell
 
 FILE = "checks.json"
 DRAWS, EACH = 10, 8
 NEAR = 0.02
 """Difference that other draws, libraries and 8-bit weights make."""
-_MOST_BYTES = 2**20
 
 
 class Check(Model):
@@ -37,7 +37,7 @@ class Check(Model):
 def read_checks(folder: Path) -> tuple[Check, ...]:
     """Those beside the records of a folder; none where there is no file."""
     path = folder / FILE
-    return read_json(tuple[Check, ...], path, _MOST_BYTES) if path.is_file() else ()
+    return read_json(tuple[Check, ...], path, MOST_BYTES) if path.is_file() else ()
 
 
 def write_check(folder: Path, check: Check) -> None:
@@ -79,7 +79,7 @@ def _retrieval(embedder: Embedder, source: CorpusSource, data: Path | None, tell
 
 def _classification(
     embedder: Embedder, source: CorpusSource, data: Path | None, tell: Tell
-) -> float:  # fmt: skip
+) -> float:
     from sklearn.linear_model import LogisticRegression
 
     from benchmark.models.embedder_runners import embed_texts

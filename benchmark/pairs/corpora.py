@@ -151,7 +151,7 @@ def _text(source: CorpusSource, folder: Path) -> Corpus:
 
 def _labels(
     folder: Path, items: Mapping[str, str], queries: Mapping[str, str]
-) -> list[NDArray[np.str_]]:  # fmt: skip
+) -> list[NDArray[np.str_]]:
     ids = [np.array(list(each)) for each in (items, queries)]
     return [
         np.array([str(x) for x in read_labels(_one(folder, f"{side}.labels.tsv"), its)])

@@ -16,7 +16,6 @@ import numpy as np
 from benchmark.metrics.intervals import mean_interval
 from benchmark.pairs.analysis import CHOSEN_ON
 from benchmark.pairs.board import CellPlan
-from benchmark.pairs.cells import CellVectors
 from benchmark.pairs.records import METRIC
 from benchmark.pairs.vectors import embedded, place_of
 from benchmark.report.numbers import DASH, number
@@ -75,9 +74,7 @@ def cells(plans: Sequence[CellPlan], basis: str) -> list[GoneCell]:
     return found
 
 
-def measure(
-    found: Iterable[GoneCell], tell: Tell = lambda words: None
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+def measure(found: Iterable[GoneCell], tell: Tell = lambda words: None) -> Iterator[dict[str, Any]]:
     """A row for each map of each cell.
 
     Yields:
@@ -93,8 +90,8 @@ def measure(
 
 def _rows(cell: GoneCell) -> Iterator[dict[str, Any]]:
     plan = cell.plan
-    old, new = (embedded(e, plan.corpus) for e in (plan.old, plan.new))
-    problem = CellVectors.of(plan.corpus, old, new, plan.seed)
+    problem = plan.vectors()
+    old, new = problem.old, problem.new
     mine, unseen = problem.halves(0)
     texts = [
         np.concatenate([embedded(e, o.corpus).items for o in cell.others])
@@ -180,7 +177,7 @@ def least_table(rows: Rows) -> TextTable:
     notes = ("Right: a map is of use where its spaces are told to align, and of none elsewhere.",)
     return simple_table(
         "Least share", "pairs-least", ("told by", "least"), heads, lines, notes=notes
-    )  # fmt: skip
+    )
 
 
 _LEVELS = {"by_queries": (0.3, 0.4, 0.5, 0.6, 0.7), "by_pairs": (0.8, 0.85, 0.9, 0.95)}

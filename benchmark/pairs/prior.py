@@ -57,10 +57,7 @@ class Like:
             raise BenchError(f"--like: no pair of {self.old.modality}s was measured")
         order = sorted(pairs.values(), key=lambda its: self.distance(its[0]))
         exact = order[0][0].name == f"{self.old.id}:{self.new.id}"
-        lines = [
-            _line(record)
-            for its in order[: _NEAREST + exact] for record in its
-        ]  # fmt: skip
+        lines = [_line(record) for its in order[: _NEAREST + exact] for record in its]
         heads = ("old", "new", *_SHOWN)
         title = "A prior: measured elsewhere, not on your vectors (share of the upgrade kept, %)"
         return simple_table(title, "pairs-prior", ("pair", "corpus"), heads, lines)

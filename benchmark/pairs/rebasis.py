@@ -22,7 +22,7 @@ from benchmark.config.reading import Model, read_json
 from benchmark.errors import BenchError
 from benchmark.pairs import rebasis_probe
 from benchmark.pairs.analysis import SIZE, decision, regret
-from benchmark.pairs.records import PairRecord, ReportRow
+from benchmark.pairs.records import MOST_BYTES, PairRecord, ReportRow
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, shown_table
 from benchmark.upgrade.read.request import INPUTS, KEEP, REEMBED
@@ -38,7 +38,6 @@ TAKEN = {
     "bridge_and_migrate": BRIDGE, "caution": None,
 }  # fmt: skip
 """Decisions and the strategy that each takes at once; ``caution`` recommends nothing."""
-_MOST_BYTES = 2**20
 
 
 class ProcessCost(Model):
@@ -75,7 +74,7 @@ def read_probes(folder: Path) -> tuple[Probe, ...]:
     path = folder / FILE
     if not path.is_file():
         raise BenchError(f"{path}: missing; bench pairs rebasis --python PYTHON writes it")
-    return read_json(tuple[Probe, ...], path, _MOST_BYTES)
+    return read_json(tuple[Probe, ...], path, MOST_BYTES)
 
 
 def report_of(record: PairRecord) -> ReportRow:
@@ -93,11 +92,9 @@ def run_probe(
     Raises:
         BenchError: If that Python has no such package, or one of the tools fails.
     """
-    from benchmark.pairs.cells import CellVectors, measured_in_old
-    from benchmark.pairs.vectors import embedded
+    from benchmark.pairs.cells import measured_in_old
 
-    old, new = (embedded(e, cell.corpus) for e in (cell.old, cell.new))
-    problem = CellVectors.of(cell.corpus, old, new, cell.seed)
+    problem = cell.vectors()
     others = problem.halves(report.draw)[1]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -163,7 +160,7 @@ def _process(call: list[str], folder: Path) -> ProcessCost:
 
 def pairs_of(
     probed: Sequence[Probe], records: Sequence[PairRecord]
-) -> list[tuple[Probe, ReportRow]]:  # fmt: skip
+) -> list[tuple[Probe, ReportRow]]:
     """Probes beside the reports that they saw; one whose record has gone is left out."""
     reports = {
         (r.corpus.id, r.name, report.size, report.draw): report

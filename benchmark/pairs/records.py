@@ -29,7 +29,8 @@ COLUMNS = (
 """Of a strategy: what the report says of it, then the truth. A gain is over keeping the old model;
 its value is a difference of scores. ``sampling`` is None where nothing is estimated."""
 SCHEMA = 1
-_MOST_BYTES = 2**20
+MOST_BYTES = 2**20
+"""Of a file of records, or beside them."""
 Number = Annotated[int, Field(ge=-10 * SCALE, le=10 * SCALE)] | None
 _Row = Annotated[tuple[Number, ...], Field(min_length=len(COLUMNS), max_length=len(COLUMNS))]
 
@@ -156,7 +157,7 @@ def write_record(
 
 def read_record(path: Path) -> PairRecord:
     """Read one; BenchError if it is damaged."""
-    return read_json(PairRecord, path, _MOST_BYTES)
+    return read_json(PairRecord, path, MOST_BYTES)
 
 
 def read_records(folder: Path) -> list[PairRecord]:

@@ -27,9 +27,7 @@ def held_table(records: Records) -> TextTable:
     """Intervals and estimates beside the truth, by strategy."""
     found = list(analysis.held(records))
     names = list(dict.fromkeys(h.strategy for h in found))
-    lines = [
-        _held_line(name, [h for h in found if h.strategy == name]) for name in names
-    ]  # fmt: skip
+    lines = [_held_line(name, [h for h in found if h.strategy == name]) for name in names]
     corpora = list(dict.fromkeys(h.corpus for h in found))
     lines += [_held_line(f"all, {c}", [h for h in found if h.corpus == c]) for c in corpora]
     lines.append(_held_line("all", found))

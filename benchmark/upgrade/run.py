@@ -34,9 +34,7 @@ from benchmark.upgrade.show.report import UpgradeReport, make_document
 _WARNING = "Warning: "
 
 
-def upgrade(
-    *arguments: Any, tell: Tell = lambda words: None, **options: Any
-) -> UpgradeReport:  # fmt: skip
+def upgrade(*arguments: Any, tell: Tell = lambda words: None, **options: Any) -> UpgradeReport:
     """Evaluate every way from an old embedding model to a new one, on a deployment's own vectors.
 
     Args:
@@ -170,9 +168,7 @@ def _bridged(request: UpgradeRequest, cluster: Cluster | None, tell: Tell) -> _J
     return _decided(result, findings, alignment, refused)
 
 
-def _reported(
-    judged: _Judged, tell: Tell, models: ModelComparison | None = None
-) -> UpgradeReport:  # fmt: skip
+def _reported(judged: _Judged, tell: Tell, models: ModelComparison | None = None) -> UpgradeReport:
     """Measure the sections that are asked for, and write the report."""
     result, decision = judged.study, judged.decision
     request = result.inputs.request

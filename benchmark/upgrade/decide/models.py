@@ -69,7 +69,7 @@ class ModelComparison:
 
 def compare_models(
     studies: Mapping[str, Study], decisions: Mapping[str, Decision], places: Mapping[str, Ints]
-) -> ModelComparison:  # fmt: skip
+) -> ModelComparison:
     """Compare models on the queries that all of them answer.
 
     Args:
@@ -137,7 +137,7 @@ def _of_common(scored: Scored, rows: Ints, common: Ints, k: int) -> Scored:
 
 def _sure(
     its: Mapping[str, Scored], old: Mapping[str, Scored | None], groups: Any
-) -> dict[str, bool]:  # fmt: skip
+) -> dict[str, bool]:
     """Names of models -> they are better than the old model, by Holm's correction."""
     tests = {
         name: contrast(its[name], before, groups).p_above(0.0)

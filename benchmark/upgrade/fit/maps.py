@@ -15,9 +15,7 @@ from benchmark.errors import BenchError, PassedOverWarning, RefusedError, neares
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.read.request import Tell
 
-QUICK = (
-    "procrustes", "procrustes:query", "linear", "linear:query", "low-rank", "low-rank:query",
-)  # fmt: skip
+QUICK = ("procrustes", "procrustes:query", "linear", "linear:query", "low-rank", "low-rank:query")
 """Those in closed form."""
 _TIMED = 4096  # rows that are converted to take the time
 

@@ -198,9 +198,7 @@ _LISTS = (
     types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view,
     types.is_large_list_view,
 )  # fmt: skip
-_BYTES = (
-    types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary,
-)  # fmt: skip
+_BYTES = (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
 _WORDS = (*_BYTES, types.is_string, types.is_large_string, types.is_string_view)
 
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmark.config.places import require_apart
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.formats import Sink, Source, open_vectors, sink_class
-from benchmark.upgrade.formats.joining import Join, join, pairs
+from benchmark.upgrade.formats.joining import Join, join_all, pairs
 from benchmark.upgrade.formats.rows import require_directions
 from benchmark.upgrade.formats.sink import writing
 from benchmark.upgrade.formats.source import BATCH, files_of
@@ -85,7 +83,8 @@ def convert(
     targets = [Path(each) for each in (target, side_target) if each is not None]
     sinks = [sink_class(path)(path, vectors.rows, dtype, vectors.ids) for path in targets]
     _check_targets(sinks, sources, own, force)
-    joined = None if beside is None else _joined(vectors, beside)
+    wanted = "side-information of each vector"
+    joined = None if beside is None else join_all(vectors, beside, wanted)
     started, done = time.perf_counter(), 0
     with writing(sinks):
         batches = _batches(conversion, vectors, beside, joined, batch, targets[0].parent)
@@ -146,17 +145,6 @@ def _check_targets(sinks: list[Sink], sources: list[Source], own: list[Path], fo
             raise BenchError(f"{path}: there is something else than a file")
         if (path.exists() or path.is_symlink()) and not force:
             raise BenchError(f"{path}: exists already; --force writes over it")
-
-
-def _joined(vectors: Source, side: Source) -> Join:
-    joined = join(vectors, side)
-    if joined.missing[0]:
-        alone = np.setdiff1d(np.arange(vectors.rows), joined.left)[0]
-        raise BenchError(
-            f"{side.name}: expected side-information of each vector; {joined}, "
-            f"the first at {vectors.row(int(alone))}"
-        )
-    return joined
 
 
 def _batches(

@@ -79,6 +79,16 @@ def join(left: Rows, right: Rows) -> Join:
     return Join(found, partner[found], names, rows, by_id=True)
 
 
+def join_all(left: Rows, right: Rows, wanted: str) -> Join:
+    """As :func:`join`; a BenchError with what is wanted if a row of the first has no partner."""
+    joined = join(left, right)
+    if joined.missing[0]:
+        alone = int(np.setdiff1d(np.arange(left.rows), joined.left)[0])
+        first = left.row(alone)
+        raise BenchError(f"{right.name}: expected {wanted}; {joined}, the first at {first}")
+    return joined
+
+
 class Rearranged:
     """Rows of a source in another order, read in passes from front to back.
 

@@ -87,6 +87,13 @@ def require_directions(
     raise BenchError(f"{source.name}: vector: {said}")
 
 
+def gather_directions(source: Rows, wanted: Ints, distance: str) -> Floats:
+    """Read some rows as :func:`gather`; a BenchError if one of them cannot be compared."""
+    vectors = gather(source, wanted)
+    require_directions(source, vectors, distance, wanted)
+    return vectors
+
+
 def gather(source: Rows, wanted: Ints, *, finite: bool = True) -> Floats:
     """Read some rows of a source, in the order wanted, ``[k, dim]``, in one pass."""
     out, order = np.empty((len(wanted), source.dim), np.float32), np.argsort(wanted)

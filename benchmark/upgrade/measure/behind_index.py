@@ -121,9 +121,7 @@ def _indexed(study: Study) -> tuple[GalleryBlock, bool]:
 class _Comparison:
     """Scores of strategies with exact results, and with those of an index."""
 
-    def __init__(
-        self, study: Study, block: GalleryBlock, lists: Mapping[str, ResultList]
-    ) -> None:  # fmt: skip
+    def __init__(self, study: Study, block: GalleryBlock, lists: Mapping[str, ResultList]) -> None:
         self.study, self.block, self.lists = study, block, lists
         self.relevant, self.groups = study.first.relevant, study.sample_groups
         self.shares: dict[tuple[str, str], Values] = {}

@@ -116,7 +116,5 @@ def _candidates(study: Study, each: Strategy, depth: int) -> Ints:
     inputs, name = study.inputs, each.uses[0]
     fold = study.first
     lists = {name: replace(fold.plan.lists[name], top=depth)}
-    found = search(
-        Whole(inputs.gallery), study.relevant, fold.sample.known, lists, inputs.distance
-    )  # fmt: skip
+    found = search(Whole(inputs.gallery), study.relevant, fold.sample.known, lists, inputs.distance)
     return found[name].rows

@@ -106,20 +106,18 @@ class StrategyEvaluation:
                 result = found[each.uses[0]]
                 ranks, nearest = result.ranks, result.rows[:, :K]
             else:
-                ranks, nearest = self._merged(each, found, rescored)
+                ranks, nearest = self._merged(each, each.merge, found, rescored)
             out.ranks[each.name], out.nearest[each.name] = ranks, nearest
             if len(ranks):
                 out.scores[each.name] = scores_of(ranks, self.relevant)
         return out
 
     def _merged(
-        self, each: Strategy, found: Mapping[str, ListResult], rescored: Mapping[str, Floats]
-    ) -> tuple[Ints, Ints]:
+        self, each: Strategy, merge: TwoLists, found: Mapping[str, ListResult],
+        rescored: Mapping[str, Floats],
+    ) -> tuple[Ints, Ints]:  # fmt: skip
         """Ranks of the counted pairs, and the ten nearest, of two lists as one."""
-        merge, (first, second) = each.merge, each.uses
-        if merge is None:
-            raise ValueError("each: expected a strategy of two lists")
-        window = merge.window
+        (first, second), window = each.uses, merge.window
         rows, a = found[first].rows[:, :window], found[first].scores[:, :window]
         if merge.searches:
             its = found[second].rows[:, :window], found[second].scores[:, :window]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.kept_share import Scored, difference, mean
+from benchmark.metrics.kept_share import difference, mean
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.search.strategies import map_list
@@ -21,24 +21,12 @@ CLOSE = 0.01
 class PairsCurve:
     """Scores of one map, fitted on more and more pairs, in the gallery of held-out items."""
 
-    label: str  # of the map
-    sizes: tuple[int, ...]  # numbers of pairs
-    scores: tuple[Estimate, ...]
-    bounds: dict[str, Estimate]  # strategy -> its score there: the lower and the upper bound
-    # the smallest size that is within ``CLOSE`` of the largest, by the interval of the
-    # paired difference; None if only the largest one is
+    map: str  # its label
+    # the smallest number of pairs that is within ``CLOSE`` of the largest, by the interval of
+    # the paired difference; None if only the largest one is
     enough: int | None
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "map": self.label,
-            "enough": self.enough,
-            "points": [
-                {"pairs": n, **e.document()} for n, e in zip(self.sizes, self.scores, strict=True)
-            ],
-            "bounds": {name: e.document() for name, e in self.bounds.items()},
-        }
+    points: list[dict[str, Any]]  # ``pairs`` and the score of a map that is fitted on so many
+    bounds: dict[str, Estimate]  # strategy -> its score there: the lower and the upper bound
 
 
 def pairs_curve(study: Study, label: str, bounds: Sequence[str]) -> PairsCurve:
@@ -53,17 +41,10 @@ def pairs_curve(study: Study, label: str, bounds: Sequence[str]) -> PairsCurve:
         fit = map_fits.fit(label, *some, inputs.distance, seed)
         lists[f"pairs {n}"] = map_list(fit, inputs.queries)
     found, groups = study.first.scored_lists(lists, bounds), study.sample_groups
-    curve = [found[name] for name in lists]
-    enough = next(n for n, v in zip(sizes, curve, strict=True) if _close(v, curve[-1], groups))
+    curve = {n: found[name] for n, name in zip(sizes, lists, strict=True)}
+    missed = {n: difference(curve[sizes[-1]], curve[n], groups).high for n in sizes[:-1]}
     return PairsCurve(
-        label, tuple(sizes), tuple(mean(v, groups) for v in curve),
+        label, next((n for n, high in missed.items() if high is not None and high <= CLOSE), None),
+        [{"pairs": n, **mean(each, groups).document()} for n, each in curve.items()],
         {name: mean(found[name], groups) for name in bounds},
-        enough if enough != sizes[-1] else None,
     )  # fmt: skip
-
-
-def _close(scored: Scored, most: Scored, groups: Any) -> bool:
-    if scored is most:
-        return True
-    missed = difference(most, scored, groups)
-    return missed.high is not None and missed.high <= CLOSE

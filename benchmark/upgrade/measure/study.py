@@ -108,9 +108,7 @@ class Study:
         return self.inputs.groups(self.first.relevant.answered)
 
 
-def study(
-    inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
-) -> Study:  # fmt: skip
+def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None) -> Study:
     """Fit the maps of these labels, and evaluate all strategies."""
     folds = [_fold(inputs, sample, labels, tell) for sample in inputs.samples]
     first = folds[0]
@@ -270,9 +268,7 @@ def joined(
         return found[0]
     if found[0].ndim == 1:
         return _joined_ranks(relevant, folds, found)
-    return np.stack([
-        _joined_ranks(relevant, folds, draw) for draw in zip(*found, strict=True)
-    ])  # fmt: skip
+    return np.stack([_joined_ranks(relevant, folds, draw) for draw in zip(*found, strict=True)])
 
 
 def _joined_ranks(relevant: RelevantPairs, folds: Sequence[Fold], found: Iterable[Ints]) -> Ints:

@@ -107,9 +107,7 @@ def cutoff(
             if above[-1] >= each:
                 break
         found[k] = _between(ranked, above, each)
-    made = Cutoff(
-        strategy, rule, threshold, _estimate(found), rate, accepted, few=accepted < _FEW
-    )  # fmt: skip
+    made = Cutoff(strategy, rule, threshold, _estimate(found), rate, accepted, few=accepted < _FEW)
     own = np.nonzero(pairs.genuine & ~pairs.left_out)
     if not len(own[0]):
         return made

@@ -7,7 +7,7 @@ import numpy as np
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.formats.joining import Rearranged, join
-from benchmark.upgrade.formats.rows import Rows, gather, require_directions
+from benchmark.upgrade.formats.rows import Rows, gather_directions
 from benchmark.upgrade.read.gallery import Cluster, EmbeddedSample, GalleryBlock
 from benchmark.upgrade.read.inputs import (
     LEAST,
@@ -56,7 +56,7 @@ def read_apart(request: UpgradeRequest, cluster: Cluster | None = None) -> Apart
     none = np.empty(0, np.int64)
     inputs = read_queries(
         request, old, Rearranged(other, none), none, queries, old_queries, cluster
-    )  # fmt: skip
+    )
     rng, relevant = np.random.default_rng([request.seed, 8]), np.unique(inputs.qrels.rows)
     if inputs.own is not None:
         relevant = np.union1d(relevant, inputs.own[inputs.own >= 0])
@@ -90,9 +90,8 @@ def _paired(
         raise BenchError(f"{new.name}: expected at least {LEAST} pairs, got {n}")
     order = rng.permutation(n)[: MOST_PAIRS + MOST_HELD]
     order.sort()
-    left, right = gather(old, joined.right[order]), gather(new, joined.left[order])
-    require_directions(old, left, distance, joined.right[order])
-    require_directions(new, right, distance, joined.left[order])
+    left = gather_directions(old, joined.right[order], distance)
+    right = gather_directions(new, joined.left[order], distance)
     same = SameOrder.of(joined, joined.right[order], left, right)
     if not same.holds:
         raise BenchError(
@@ -112,8 +111,7 @@ def _unpaired(
     if n < LEAST:
         raise BenchError(f"{other.name}: expected at least {LEAST} vectors of either side, got {n}")
     rows = np.sort(rng.permutation(other.rows)[:n])
-    new = gather(other, rows)
-    require_directions(other, new, distance, rows)
+    new = gather_directions(other, rows, distance)
     every = np.ones(n, bool)
     some = np.sort(rng.permutation(len(stored))[:n])
     return EmbeddedSample(np.arange(n), stored[some], new, every, ~every)

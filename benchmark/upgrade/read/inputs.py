@@ -12,8 +12,8 @@ from benchmark.metrics.cost_model import Assumptions
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.formats import open_vectors
 from benchmark.upgrade.formats.ids import Ids, rows_of
-from benchmark.upgrade.formats.joining import Rearranged, join
-from benchmark.upgrade.formats.rows import ArrayRows, Rows, gather, require_directions
+from benchmark.upgrade.formats.joining import Rearranged, join, join_all
+from benchmark.upgrade.formats.rows import ArrayRows, Rows, gather_directions
 from benchmark.upgrade.read.gallery import Cluster, EmbeddedSample, Gallery
 from benchmark.upgrade.read.order import COMPARED, SameOrder
 from benchmark.upgrade.read.qrels import Criterion, Qrels, RelevantPairs, request_qrels
@@ -224,24 +224,12 @@ def require_dims(*sides: tuple[Rows | None, Rows]) -> None:
 
 
 def _joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, Floats | None]:
-    """Query vectors by both models in the new ones' order.
-
-    Raises:
-        BenchError: If they cannot be joined, or a query has no old vector.
-    """
-    queries = gather(new, np.arange(new.rows))
-    require_directions(new, queries, distance)
+    """Query vectors by both models in the new ones' order; a BenchError if one has no old one."""
+    queries = gather_directions(new, np.arange(new.rows), distance)
     if old is None:
         return queries, None
-    joined = join(new, old)
-    if joined.missing[0]:
-        alone = int(np.setdiff1d(np.arange(new.rows), joined.left)[0])
-        raise BenchError(
-            f"{old.name}: expected a vector of every query; {joined}, the first at {new.row(alone)}"
-        )
-    vectors = gather(old, joined.right)
-    require_directions(old, vectors, distance, joined.right)
-    return queries, vectors
+    joined = join_all(new, old, "a vector of every query")
+    return queries, gather_directions(old, joined.right, distance)
 
 
 def of_queries(queries: Rows, old: Rows, inputs: Inputs) -> list[str]:

@@ -256,9 +256,7 @@ def _named(qrels: Mapping[Any, Any]) -> NamedQrels:
     if not gains:
         raise BenchError("expected a relevant item of one of the queries, got none")
     names = [{name: i for i, name in enumerate(dict.fromkeys(side))} for side in zip(*gains)]  # noqa: B905
-    queries, items = (
-        np.array([names[k][pair[k]] for pair in gains], np.int64) for k in range(2)
-    )  # fmt: skip
+    queries, items = (np.array([names[k][pair[k]] for pair in gains], np.int64) for k in range(2))
     values = np.array([*gains.values()])
     return NamedQrels(queries, items, values, np.arange(1, len(values) + 1), *map(list, names))
 

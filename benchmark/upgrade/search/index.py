@@ -190,11 +190,7 @@ def needs_building(anew: NDArray[np.float64], kept: NDArray[np.float64]) -> bool
 
 @contextmanager
 def _faiss(threads: int | None) -> Iterator[Any]:
-    """Give the package faiss, using so many CPU threads within; all by default.
-
-    Raises:
-        BenchError: If it is not installed.
-    """
+    """Give the package faiss, using so many CPU threads; a BenchError if it is not installed."""
     try:
         import faiss
     except ModuleNotFoundError as error:

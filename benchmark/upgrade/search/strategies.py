@@ -41,9 +41,7 @@ class Strategy:
     stores: tuple[str, ...] = ("old",)  # indexes kept: of old, new, short vectors
 
     @classmethod
-    def declared(
-        cls, name: str, title: str, label: str, *uses: str, **more: Any
-    ) -> "Strategy":  # fmt: skip
+    def declared(cls, name: str, title: str, label: str, *uses: str, **more: Any) -> "Strategy":
         """Make one of what the method ``label`` declares, for the lists that it uses."""
         method = registry.method(label)
         converts, waits = "gallery" in method.changes, method.new_embeddings > 0

@@ -103,9 +103,8 @@ def slices(document: Document) -> TextTable:
     if found["unknown"]:
         notes.append(f"{found['unknown']:,} lines are of no judged query or its items.")
     return simple_table(
-        f"Slices, {wording.label(document)}", "slices", ("slice",), heads, lines,
-        notes=tuple(notes),
-    )  # fmt: skip
+        f"Slices, {wording.label(document)}", "slices", ("slice",), heads, lines, notes=tuple(notes)
+    )
 
 
 def thresholds(document: Document) -> TextTable:
@@ -213,9 +212,8 @@ def cascade(document: Document) -> TextTable:
     if not document["constraints"]["index"]:
         notes.append("No mixed index, as the index stays as it is.")
     return simple_table(
-        "Cascades by depth", "cascade", ("strategy", "depth"), heads, lines,
-        notes=tuple(notes),
-    )  # fmt: skip
+        "Cascades by depth", "cascade", ("strategy", "depth"), heads, lines, notes=tuple(notes)
+    )
 
 
 def index(document: Document) -> TextTable:
