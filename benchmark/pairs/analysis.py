@@ -175,7 +175,12 @@ def kept(record: PairRecord, name: str, size: int | None = SIZE) -> float:
 
 
 def share(record: PairRecord, name: str, size: int | None = SIZE) -> float:
-    """The share of the upgrade that a strategy keeps, on all queries; NaN of less than 2 points."""
+    """The share of the upgrade that a strategy keeps, on all queries; NaN of less than 2 points.
+
+    NaN, too, where the record has no such strategy.
+    """
+    if name not in record.reports[0].strategies:
+        return math.nan
     old, new = whole(record, KEEP), whole(record, REEMBED)
     found = share_of_upgrade(whole(record, name, size), old, new, LEAST_UPGRADE)
     return math.nan if found is None else found

@@ -1,16 +1,16 @@
 """The nearest measured pairs of real models, as a prior beside a user's own numbers."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.config.embedders import Embedder, embedder_files, load_embedder
-from benchmark.errors import BenchError, unknown
+from benchmark.config.embedders import Embedder, load_embedder
+from benchmark.errors import BenchError
 from benchmark.pairs import analysis
 from benchmark.pairs.records import PairRecord
+from benchmark.pairs.tables import shown
 from benchmark.records.evidence import evidence_file
-from benchmark.report.numbers import DASH, number
+from benchmark.report.numbers import number
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.read.request import KEEP, REEMBED
 
@@ -32,9 +32,6 @@ class Like:
         old, colon, new = text.partition(":")
         if not colon:
             raise BenchError(f"--like: expected OLD:NEW, got '{text}'")
-        for name in (old, new):
-            if name not in embedder_files():
-                raise unknown("embedder", name, embedder_files())
         sides = load_embedder(old), load_embedder(new)
         if sides[0].modality != sides[1].modality:
             raise BenchError(f"--like: expected two models of one modality, got {text}")
@@ -65,11 +62,7 @@ class Like:
 
 def _line(record: PairRecord) -> list[str]:
     old, new = analysis.whole(record, KEEP), analysis.whole(record, REEMBED)
-    names = record.reports[0].strategies
-    shares = [
-        DASH if math.isnan(share) else number(share)
-        for share in (analysis.share(record, n) if n in names else math.nan for n in _SHOWN)
-    ]
+    shares = (shown(analysis.share(record, name)) for name in _SHOWN)
     return [record.name, record.corpus.title, number(old), number(new), *shares]
 
 

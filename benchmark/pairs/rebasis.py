@@ -21,8 +21,9 @@ import numpy as np
 from benchmark.config.reading import Model, read_json
 from benchmark.errors import BenchError
 from benchmark.pairs import rebasis_probe
-from benchmark.pairs.analysis import SIZE, decision, regret
+from benchmark.pairs.analysis import SIZE, decision, median, regret
 from benchmark.pairs.records import MOST_BYTES, PairRecord, ReportRow
+from benchmark.pairs.tables import shown
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, shown_table
 from benchmark.upgrade.read.request import INPUTS, KEEP, REEMBED
@@ -217,12 +218,8 @@ def decisions_table(records: Sequence[PairRecord], probed: Sequence[Probe]) -> T
     for name, taken in TAKEN.items():
         its = [(p, report) for p, report in found if p.decision == name]
         regrets = np.array([both(p, report) for p, report in its]).reshape(-1, 2)
-        shown = [
-            DASH if not len(x) or np.isnan(x).all() else number(float(np.nanmedian(x)))
-            for x in regrets.T
-        ]
         same = sum(taken == decision(report) for _, report in its)
         lines.append([name, str(len(its)), str(sum(p.provisional for p, _ in its)), str(same),
-                      *shown])  # fmt: skip
+                      *(shown(median(x)) for x in regrets.T)])  # fmt: skip
     heads = ("reports", "provisional", "same verdict", "its regret", "the verdict's")
     return shown_table("Decisions of rebasis", "pairs-decisions", ("decision",), heads, lines)

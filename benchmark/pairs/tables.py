@@ -115,9 +115,8 @@ def kept_table(records: Records) -> TextTable:
 
 
 def _share_kept(record: PairRecord, strategy: str) -> float:
-    names = record.reports[0].strategies
-    name = "truncate" if strategy == "naive" and strategy not in names else strategy
-    return analysis.share(record, name) if name in names else math.nan
+    is_cut = strategy == "naive" and strategy not in record.reports[0].strategies
+    return analysis.share(record, "truncate" if is_cut else strategy)
 
 
 def cells_table(records: Records) -> TextTable:
@@ -209,14 +208,15 @@ def _root(values: np.ndarray) -> float:
 
 
 def _mean(values: Iterable[float | None]) -> str:
-    return _shown(analysis.mean(values))
+    return shown(analysis.mean(values))
 
 
 def _median(values: Iterable[float | None]) -> str:
-    return _shown(analysis.median(values))
+    return shown(analysis.median(values))
 
 
-def _shown(value: float) -> str:
+def shown(value: float) -> str:
+    """A share as tables print it; a dash for NaN."""
     return DASH if math.isnan(value) else number(value)
 
 

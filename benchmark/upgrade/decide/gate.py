@@ -11,8 +11,11 @@ from benchmark.errors import BenchError, unknown
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
 }  # fmt: skip
-_FIGURES = ("share", "score", "upgrade", "hours", "money")
-"""``share`` of the upgrade that is kept; ``upgrade`` is re-embedding minus the old model."""
+_FIGURES = {
+    "share": ("kept", "value"), "score": ("score", "value"), "upgrade": ("to_keep", "value"),
+    "hours": ("cost", "hours"), "money": ("cost", "money"),
+}  # fmt: skip
+"""Places in the document; ``upgrade``, of re-embedding, is the difference to the old model."""
 _CONDITION = re.compile(r"(?:([\w:.-]+)\.)?(\w+)\s*(<=|>=|<|>)\s*([\d.eE+-]+)")
 
 
@@ -63,7 +66,8 @@ class Condition:
         require_known([self], by_name)
         if name not in by_name:
             return True
-        value = _value(by_name[name], self.figure)
+        part, key = _FIGURES[self.figure]
+        value = (by_name[name][part] or {}).get(key)
         return value is None or _COMPARE[self.sign](value, self.number)
 
 
@@ -72,10 +76,3 @@ def require_known(conditions: Iterable[Condition], names: Collection[str]) -> No
     for each in conditions:
         if each.strategy and each.strategy not in names:
             raise BenchError(f"fail_if: {unknown('strategy', each.strategy, names)}")
-
-
-def _value(strategy: Mapping[str, Any], figure: str) -> float | None:
-    if figure in ("hours", "money"):
-        return float(strategy["cost"][figure])
-    key = {"share": "kept", "score": "score", "upgrade": "to_keep"}[figure]
-    return None if strategy[key] is None else strategy[key]["value"]

@@ -6,6 +6,7 @@ not, by a usual name or because there is no other one. Every record is read twic
 
 import csv
 import io
+import itertools
 import json
 import re
 from abc import abstractmethod
@@ -89,34 +90,22 @@ class RecordsSource(Source):
         return (usual[0] if usual else None), [name for name in plain if name not in usual]
 
     def _stored_ids(self, place: str) -> Iterator[Any]:
-        part: list[Any] = []
-        kind = type(self.fields[place])
-        for row, record in enumerate(self._records()):
-            value = record.get(place)
-            if type(value) is not kind:
-                got = "none" if value is None else cut(repr(value))
-                raise BenchError(
-                    f"{cut(place)}: expected an id in each row, a {kind.__name__} as in the first, "
-                    f"got {got} in row {row}"
-                )
-            part.append(value)
-            if len(part) == AT_ONCE:
-                yield np.array(part)
-                part = []
-        if part:
-            yield np.array(part)
+        rows = enumerate(self._records())
+        yield from _in_parts((self._id(place, record, row) for row, record in rows), AT_ONCE)
+
+    def _id(self, place: str, record: Record, row: int) -> Any:
+        value, kind = record.get(place), type(self.fields[place])
+        if type(value) is not kind:
+            got = "none" if value is None else cut(repr(value))
+            raise BenchError(
+                f"{cut(place)}: expected an id in each row, a {kind.__name__} as in the first, "
+                f"got {got} in row {row}"
+            )
+        return value
 
     def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
-        block: list[NDArray[np.float32]] = []
-        for row, record in enumerate(self._records()):
-            if row < first:
-                continue
-            block.append(self._vector(record, row))
-            if len(block) == size:
-                yield np.stack(block)
-                block = []
-        if block:
-            yield np.stack(block)
+        rows = itertools.islice(enumerate(self._records()), first, None)
+        yield from _in_parts((self._vector(record, row) for row, record in rows), size)
 
     def _vector(self, record: Record, row: int) -> NDArray[np.float32]:
         numbers = _numbers(record.get(self.part))
@@ -245,6 +234,12 @@ def flat(value: Any, row: int) -> dict[str, Any]:
             else:
                 out[name] = each
     return out
+
+
+def _in_parts(rows: Iterator[Any], size: int) -> Iterator[NDArray[Any]]:
+    """Rows as arrays of so many of them."""
+    while part := list(itertools.islice(rows, size)):
+        yield np.array(part)
 
 
 @contextmanager
