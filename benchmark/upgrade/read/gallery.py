@@ -139,11 +139,7 @@ class Cluster:
         return list(itertools.pairwise(rows * k // n for k in range(n + 1)))
 
     def map(self, work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-        """The results of ``work`` on each part, in their order; it is sent to each machine once.
-
-        Raises:
-            BenchError: As ``work`` raises it.
-        """
+        """The results of ``work`` on each part, in their order; it is sent to each machine once."""
         from benchmark.harness.ray import in_order
 
         return list(in_order(_call, work, parts))

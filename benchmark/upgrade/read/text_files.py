@@ -138,21 +138,20 @@ def read_slices(path: Path, *ids: Ids) -> list[tuple[str, str]]:
         BenchError: If a line is damaged, none has an id of ``ids``, or there are too many slices.
     """
     with located(str(path)):
-        out = [
-            tuple(_name(line, field, part) for field, part in zip(_SLICES, parts, strict=True))
-            for line, raw in _lines(path)
-            if (parts := _columns(line, raw, _SLICES)) != [b"id", b"slice"]
-        ]
-        if not 1 <= len({name for _, name in out}) <= _MOST_SLICES:
-            raise BenchError(
-                f"expected 1 to {_MOST_SLICES} slices, got {len({name for _, name in out})}"
-            )
+        out = []
+        for line, raw in _lines(path):
+            parts = _columns(line, raw, _SLICES)
+            if parts != [b"id", b"slice"]:
+                out.append((_name(line, "id", parts[0]), _name(line, "slice", parts[1])))
+        n = len({name for _, name in out})
+        if not 1 <= n <= _MOST_SLICES:
+            raise BenchError(f"expected 1 to {_MOST_SLICES} slices, got {n}")
         names = [key for key, _ in out]
         if not any((rows_of(names, each) >= 0).any() for each in ids):
             raise BenchError(
                 f"expected ids of queries or items, got none, the first is {shown(names[0])}"
             )
-    return [(key, name) for key, name in out]
+    return out
 
 
 def read_counts(path: Path, ids: Ids) -> Ints:

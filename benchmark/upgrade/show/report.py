@@ -138,12 +138,11 @@ def _strategy(study: Study, evidence: Evidence, outcome: StrategyOutcome) -> Doc
     strategy, groups, metric = outcome.strategy, study.groups, study.metric
     old, fit = study.outcomes.get(KEEP), strategy.fitted
     share = evidence.shares[strategy.name]
-    to_keep = None
-    broken, fixed = None, None
+    broken = fixed = to_keep = None
     if old is not None and evidence.judged:
         broken, fixed = _changed(outcome, old)
-    if old is not None and evidence.judged and outcome is not old:
-        to_keep = difference(outcome.scored[metric], old.scored[metric], groups).document()
+        if outcome is not old:
+            to_keep = difference(outcome.scored[metric], old.scored[metric], groups).document()
     scores = {
         key: mean(outcome.scored[key], groups).document()
         for key in (*METRICS, AGREEMENT) if key in outcome.scored

@@ -149,16 +149,16 @@ def _left_out(document: Document) -> list[str]:
 
 def basis(document: Document) -> list[str]:
     """The queries, items and criterion of the evaluation, and its limits."""
-    inputs = document["inputs"]
+    inputs, (first, *others) = document["inputs"], told(document)
     if document["alignment"] is not None:
         return [
-            told(document)[0],
+            first,
             f"The items are gone: maps were fitted on {inputs['fitted']:,} vectors of other texts, "
             "and no item has a new vector.",
-            *told(document)[1:],
+            *others,
         ]
     lines = [
-        told(document)[0],
+        first,
         f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "
         f"{inputs['fitted']:,} of them, and no item they saw counts as relevant.",
     ]
@@ -179,7 +179,7 @@ def basis(document: Document) -> list[str]:
             f"Agreement@10 is told of held-out items, whose nearest {inputs['nearest']} stand for "
             f"the first {inputs['agreement_at']:,} of all."
         )
-    return [*lines, *told(document)[1:]]
+    return [*lines, *others]
 
 
 def assumed(document: Document) -> str:
