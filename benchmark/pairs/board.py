@@ -20,10 +20,8 @@ from benchmark.upgrade.read.request import Tell
 
 _REPORT_S = 4.0
 """Seconds of a report and its truth on one core, of some thousand items by closed-form maps."""
-_PER_ITEM_S = 0.0006
-"""More for each item of the gallery."""
-_CHARACTERS = 4.5
-"""Of a token."""
+_PER_ITEM_S = 0.0006  # more for each item of the gallery
+_CHARACTERS = 4.5  # of a token
 
 
 class PairBoard(Model):

@@ -21,8 +21,7 @@ from benchmark.upgrade.read.request import Tell
 PLANTED = ONE, MODEL, TOPIC = "nothing", "another model", "another corpus"
 """Vectors that are planted in an index."""
 _SHARE = 0.1
-_SAME = 0.5
-"""Mean cosine of the same items from which on a model is another one's first numbers."""
+_SAME = 0.5  # mean cosine of the same items from which on a model is another one's first numbers
 
 Collections = Mapping[tuple[str, str], Floats]
 

@@ -14,8 +14,7 @@ from benchmark.report.numbers import number
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.read.request import KEEP, REEMBED
 
-_NEAREST = 2
-"""Other pairs that are shown."""
+_NEAREST = 2  # other pairs that are shown
 _SHOWN = (analysis.ROTATION, analysis.LINEAR, "procrustes", "linear", "slerp", "rrf", "cascade")
 
 

@@ -9,10 +9,8 @@ from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.request import KEEP, REEMBED
 
-_DEEPEST = 10
-"""Ranks that nDCG looks at."""
-_FEW = 50
-"""Random items from which on estimates are worth reading."""
+_DEEPEST = 10  # ranks that nDCG looks at
+_FEW = 50  # random items from which on estimates are worth reading
 _GONE = 0.5
 """Share of the relevant items from which on those without a new vector are warned of: most of what
 judgements say is then unused, and the few items that are left of a query's are easier or harder to

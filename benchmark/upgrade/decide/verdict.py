@@ -52,8 +52,7 @@ _SHARES = (0.5, 0.8, 0.95, 0.99)
 _POWER = 2.8
 """Standard errors of a difference that is found four times in five by a test at 2.5 %: so many
 queries would find the least worthwhile upgrade."""
-_ALL = 3
-"""Effort of embedding every item."""
+_ALL = 3  # effort of embedding every item
 
 
 @dataclass(frozen=True)

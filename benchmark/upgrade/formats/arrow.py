@@ -19,14 +19,10 @@ import pyarrow as pa
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats.columns import ColumnsSource, Group
 
-_MARK = b"ARROW1"
-"""First and last bytes of a file with an index."""
-_TAIL = 10
-"""Bytes behind an index: its size, and the mark."""
-_MOST_BODY = 2**28
-"""Bytes of a message, packed or not."""
-_MOST_LISTED = 2**16
-"""Columns' buffers of a message, messages of a file with an index."""
+_MARK = b"ARROW1"  # first and last bytes of a file with an index
+_TAIL = 10  # bytes behind an index: its size, and the mark
+_MOST_BODY = 2**28  # bytes of a message, packed or not
+_MOST_LISTED = 2**16  # columns' buffers of a message, messages of a file with an index
 
 
 class ArrowSource(ColumnsSource):

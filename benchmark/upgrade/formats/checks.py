@@ -28,8 +28,7 @@ _METRICS = {
     "dot": {"dot", "ip", "inner_product", "dotproduct", "dot_product", "max_inner_product"},
     "l2": {"l2", "euclidean", "euclid", "l2_norm", "l2-squared"},
 }
-_SHOWN = 60
-"""Letters of a name that a message shows."""
+_SHOWN = 60  # letters of a name that a message shows
 
 
 def shown(value: object) -> str:

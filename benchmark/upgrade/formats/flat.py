@@ -15,8 +15,7 @@ from benchmark.upgrade.formats.checks import cut, require_file
 from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST, Ids, gathered
 
 _MOST_HEADER = 2**16
-_PART = 2**22
-"""Bytes of ids that are read at a time, at most."""
+_PART = 2**22  # bytes of ids that are read at a time, at most
 _SIDECAR = ".ids.npy"
 
 

@@ -14,10 +14,8 @@ from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST
 from benchmark.upgrade.formats.sink import Sink
 from benchmark.upgrade.formats.source import ArraysSource, Shape
 
-_MOST_CHUNK = 2**28
-"""Bytes of a chunk, which is read as a whole."""
-_FEWEST = 64
-"""Texts that are read at a time, at least."""
+_MOST_CHUNK = 2**28  # bytes of a chunk, which is read as a whole
+_FEWEST = 64  # texts that are read at a time, at least
 
 
 class Hdf5Source(ArraysSource):

@@ -25,10 +25,8 @@ ROWS = "-"
 """In place of a column's name: rows are known by their number, whatever the file has."""
 _MOST_BYTES, _MOST_TIMES = 2**27, 32
 """Ids may take so many bytes, or so many times those of their file, whichever is more."""
-_INSIDE = 15
-"""Bytes of a text that an element of ``StringDType`` holds itself."""
-_EXACT = 2**53
-"""Whole numbers below it are what they are in float64."""
+_INSIDE = 15  # bytes of a text that an element of ``StringDType`` holds itself
+_EXACT = 2**53  # whole numbers below it are what they are in float64
 
 
 class _NotTextError(BenchError):

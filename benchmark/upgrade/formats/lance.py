@@ -14,8 +14,7 @@ from benchmark.upgrade.formats.columns import ColumnsSource, Group
 from benchmark.upgrade.formats.source import Shape
 
 ENDING = ".lance"
-_AHEAD = 2**14
-"""Rows of a scan."""
+_AHEAD = 2**14  # rows of a scan
 
 
 @contextmanager

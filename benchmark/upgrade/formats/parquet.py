@@ -16,14 +16,10 @@ from benchmark.upgrade.formats.columns import ID, VECTOR, ColumnsSource, Group
 from benchmark.upgrade.formats.sink import Sink
 
 _BUFFER = 2**20
-_AT_ONCE = 2**23
-"""Bytes of a column of a row group that is read at once."""
-_MOST_NAME = 2**24
-"""Bytes of a text in a file's metadata."""
-_GROUP = 2**24
-"""Bytes of vectors in a row group, which is written at once."""
-_GROUP_ROWS = 2**15
-"""Rows of it at most: their ids may be long."""
+_AT_ONCE = 2**23  # bytes of a column of a row group that is read at once
+_MOST_NAME = 2**24  # bytes of a text in a file's metadata
+_GROUP = 2**24  # bytes of vectors in a row group, which is written at once
+_GROUP_ROWS = 2**15  # rows of it at most: their ids may be long
 _RAGGED = re.compile(r"all lists to be of size=(\d+) but index (\d+) had size=(\d+)")
 
 

@@ -27,8 +27,7 @@ Record = Mapping[str, Any]
 _VECTORS = ("vector", "embedding", "values", "embeddings", "emb", "dense_vector")
 _IDS = ("id", "_id")
 DEEPEST = 6
-_LONGEST = 2**25
-"""Bytes of a line, or of a cell."""
+_LONGEST = 2**25  # bytes of a line, or of a cell
 
 
 class RecordsSource(Source):

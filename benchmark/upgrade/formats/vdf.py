@@ -19,8 +19,7 @@ from benchmark.upgrade.formats.source import Shape, files_of
 
 META = "VDF_META.json"
 _MOST = 2**24
-_NAMELESS = "NOT_PROVIDED"
-"""Word of vector-io in the place of a model that nobody named."""
+_NAMELESS = "NOT_PROVIDED"  # word of vector-io in the place of a model that nobody named
 
 
 class VdfSource(ParquetSource):

@@ -24,8 +24,7 @@ from benchmark.upgrade.read.request import MERGED, PLAIN, SCALED
 from benchmark.upgrade.search.lists import ResultList
 
 POINTS = 11
-_SCALED_BY = 1_000
-"""Items, and queries, that the scale is taken from."""
+_SCALED_BY = 1_000  # items, and queries, that the scale is taken from
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,7 @@ MOST = ATTEMPTS // 2 + 1
 """Attempts that must agree."""
 AGREE = 0.5
 """Mean cosine of a query by two attempts, about the means, of attempts that agree."""
-_LEAST = 20
-"""Queries by both models that say more than held-out pairs."""
+_LEAST = 20  # queries by both models that say more than held-out pairs
 
 
 @dataclass(frozen=True)

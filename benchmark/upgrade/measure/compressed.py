@@ -27,11 +27,9 @@ from benchmark.upgrade.search.strategies import Strategy, StrategyPlan
 
 WINDOW = 100
 """First items by bits that are rescored."""
-_LEAST_SHARE = 1 / 3
-"""Share of the gallery that must be searched to judge bits."""
+_LEAST_SHARE = 1 / 3  # share of the gallery that must be searched to judge bits
 CUTS = {"3/4": 0.75, "1/2": 0.5, "1/4": 0.25}
-_QUANTILE = 0.999
-"""Share of the absolute numbers that int8 holds without cutting them off."""
+_QUANTILE = 0.999  # share of the absolute numbers that int8 holds without cutting them off
 WHOLE, HALF, BYTE, BITS = "as stored", "float16", "int8", "binary, rescored"
 
 

@@ -21,10 +21,8 @@ from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.search.lists import ListResult, ListsSearch, ResultList
 
 DRAWS = 40
-_GRID = 48
-"""Places of a query's scores at which numbers of rivals are held."""
-_FIT_ON = 3000
-"""Relevant items that a calibration is fitted on, at most."""
+_GRID = 48  # places of a query's scores at which numbers of rivals are held
+_FIT_ON = 3000  # relevant items that a calibration is fitted on, at most
 _TINY = 1e-3
 
 

@@ -42,8 +42,7 @@ _LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
 _BINS = np.arange(-4.0, 12.0, 0.125)
 """Lower ends of the bins of predicted scores, in standard deviations of a query's."""
 _STEPS = np.arange(-2.0, 10.0, 0.5)
-_FEW = 20.0
-"""Items that miss nothing, added to those of a step."""
+_FEW = 20.0  # items that miss nothing, added to those of a step
 MISSED = np.linspace(-4.0, 8.0, 97)
 """Places, in standard deviations, at which the distribution of what was missed is held."""
 

@@ -22,10 +22,8 @@ from benchmark.upgrade.read.request import KEEP
 
 DRAWS = 300
 MOST_QUERIES, MOST_ITEMS = 500, 4_000
-_FEW = 10
-"""Accepted pairs below which a cut-off rests on hardly anything."""
-_MOST_ACCEPTED = 2_000
-"""Accepted pairs from which on only some of all pairs are looked at."""
+_FEW = 10  # accepted pairs below which a cut-off rests on hardly anything
+_MOST_ACCEPTED = 2_000  # accepted pairs from which on only some of all pairs are looked at
 _BINS = 40
 Rule = Literal["same share", "same false accepts"]
 

@@ -17,12 +17,9 @@ from benchmark.upgrade.read.gallery import PassJob, places_of
 from benchmark.upgrade.search.lists import ListResult, PairScores, ResultList, possible_ranks
 from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPlan
 
-_DEPTHS = (10, 50, 200)
-"""Places of the list between which items are taken together."""
-_BLOCK = 1_000_000
-"""Chances that are held at a time."""
-_FEW = 10.0
-"""Items that say nothing beyond what is predicted, added to those of a depth."""
+_DEPTHS = (10, 50, 200)  # places of the list between which items are taken together
+_BLOCK = 1_000_000  # chances that are held at a time
+_FEW = 10.0  # items that say nothing beyond what is predicted, added to those of a depth
 
 
 class Unseen:

@@ -20,8 +20,7 @@ from benchmark.upgrade.formats.joining import IN_MEMORY, Rearranged
 from benchmark.upgrade.formats.rows import BLOCK, Rows, require_directions
 
 T_co = TypeVar("T_co", covariant=True)
-_LEAST = 4096
-"""Rows of a worker's part."""
+_LEAST = 4096  # rows of a worker's part
 
 
 @dataclass(frozen=True)

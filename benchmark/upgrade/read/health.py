@@ -20,12 +20,10 @@ from benchmark.upgrade.read.mixture import Mixture, mixture
 
 PART = 5_000
 """Random vectors of which structure is told."""
-_HASHED = 2**24
-"""Rows that are compared with each other, at most."""
+_HASHED = 2**24  # rows that are compared with each other, at most
 _UNIT, _ALMOST = 1e-3, 0.05
 """Distance of a length from 1 that rounding, or float16 and int8, explain."""
-_SAME = 0.99
-"""Cosine of two vectors of one item by the same model, at least."""
+_SAME = 0.99  # cosine of two vectors of one item by the same model, at least
 _ROUNDED = 0.4
 """Cosine of two vectors of one item, each without its file's mean, that coarse rounding leaves.
 

@@ -19,18 +19,13 @@ usual one. Chosen on Cranfield, Banking77 and Grocery, where these are 0.64 and 
 model, 0.31 and 0.21 or less with a tenth by another; ``bench pairs mixed`` shows what they tell."""
 USUAL = 0.18
 """Usual relation of two clusters, at least; of random ones it is less."""
-_MODELS = 3
-"""Groups that may be models, at most."""
+_MODELS = 3  # groups that may be models, at most
 _POWER = 0.25
 """Of covariances that are compared: a few directions would outweigh all others otherwise."""
-_SIZE, _MOST = 120, 32
-"""Vectors of a cluster, about; clusters at most."""
-_FEW = 40
-"""Vectors below which a cluster tells nothing."""
-_SURE = 0.1
-"""Least correlation of a cluster's two halves that says what varies within."""
-_LEAST = 0.02
-"""Share of the vectors that is told as another model, at least."""
+_SIZE, _MOST = 120, 32  # vectors of a cluster, about; clusters at most
+_FEW = 40  # vectors below which a cluster tells nothing
+_SURE = 0.1  # least correlation of a cluster's two halves that says what varies within
+_LEAST = 0.02  # share of the vectors that is told as another model, at least
 
 
 @dataclass(frozen=True)

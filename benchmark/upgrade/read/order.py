@@ -20,10 +20,8 @@ COMPARED = 400
 """Rows whose similarities are compared, at most."""
 _PARTS = 4
 _SHUFFLES = 20
-_ENOUGH = 2.0
-"""Least correlation, of the highest of the shuffles."""
-_PLAIN = 4.0
-"""The same of the best part of some, beside which another part may be found odd."""
+_ENOUGH = 2.0  # least correlation, of the highest of the shuffles
+_PLAIN = 4.0  # the same of the best part of some, beside which another part may be found odd
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,8 @@ from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import n_threads
 from benchmark.upgrade.read.request import Index
 
-_SAMPLE = 64
-"""Vectors a centre that centres are learned from; faiss takes at most 256."""
-_TOLERANCE = 0.01
-"""Recall that a kept index may lose."""
+_SAMPLE = 64  # vectors a centre that centres are learned from; faiss takes at most 256
+_TOLERANCE = 0.01  # recall that a kept index may lose
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from benchmark.upgrade.read.request import KEEP, MIXED, REEMBED
 
 Document = Mapping[str, Any]
 DASH = numbers.DASH
-_LARGER = 10
-"""Times the searched gallery from which on a deployment is another matter."""
+_LARGER = 10  # times the searched gallery from which on a deployment is another matter
 _BY = {"queries": "queries' own old vectors", "pairs": "held-out pairs' own old vectors"}
 _HITS = {
     "qrels": "a relevant item is among the ten nearest, or no longer",
