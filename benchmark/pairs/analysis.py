@@ -27,6 +27,8 @@ SIZE = 1000
 """Sampled items of the maps in statements that name no other number."""
 CHOSEN_ON = frozenset({"cranfield", "banking77", "grocery"})
 """Corpora that the verdict's level and least alignments were chosen on; the others show them."""
+HALVES = {"chosen on": True, "shown on": False}
+"""Words for both halves of the corpora -> is a corpus of it among these?"""
 
 
 def decision(report: ReportRow, level: float = LIKELY) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics.intervals import mean_interval
-from benchmark.pairs.analysis import CHOSEN_ON
+from benchmark.pairs.analysis import CHOSEN_ON, HALVES
 from benchmark.pairs.board import CellPlan
 from benchmark.pairs.records import METRIC
 from benchmark.pairs.vectors import embedded, place_of
@@ -130,7 +130,6 @@ def _found(its: Alignment) -> float | None:
 
 
 Rows = Sequence[Mapping[str, Any]]
-_HALVES = {"chosen on": True, "shown on": False}
 
 
 def gone_table(rows: Rows) -> TextTable:
@@ -140,7 +139,7 @@ def gone_table(rows: Rows) -> TextTable:
     """
     lines = []
     for basis, by in ((b, by) for b in BASES for by in _LEAST):
-        for half, aligned in ((h, a) for h in _HALVES for a in (True, False)):
+        for half, aligned in ((h, a) for h in HALVES for a in (True, False)):
             its = _those(rows, basis, by, half)
             some = [r for r in its if (r[by] >= _LEAST[by]) == aligned]
             if some:
@@ -166,7 +165,7 @@ def least_table(rows: Rows) -> TextTable:
     for by, levels in _LEVELS.items():
         for level in levels:
             words = [_word(by), f"{100 * level:g} %"]
-            for half in _HALVES:
+            for half in HALVES:
                 its = _those(rows, PAIRS, by, half)
                 told = np.array([r[by] >= level for r in its], bool)
                 right = np.array([_useful(r) for r in its], bool) == told
@@ -186,7 +185,7 @@ _LEVELS = {"by_queries": (0.3, 0.4, 0.5, 0.6, 0.7), "by_pairs": (0.8, 0.85, 0.9,
 def _those(rows: Rows, basis: str, by: str, half: str) -> list[Mapping[str, Any]]:
     return [
         r for r in rows
-        if r["basis"] == basis and r[by] is not None and (r["corpus"] in CHOSEN_ON) == _HALVES[half]
+        if r["basis"] == basis and r[by] is not None and (r["corpus"] in CHOSEN_ON) == HALVES[half]
     ]  # fmt: skip
 
 

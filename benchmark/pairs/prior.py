@@ -8,7 +8,7 @@ from benchmark.config.embedders import Embedder, load_embedder
 from benchmark.errors import BenchError
 from benchmark.pairs import analysis
 from benchmark.pairs.records import PairRecord
-from benchmark.pairs.tables import shown
+from benchmark.pairs.tables import shown_share
 from benchmark.records.evidence import evidence_file
 from benchmark.report.numbers import number
 from benchmark.report.text_table import TextTable, simple_table
@@ -61,7 +61,7 @@ class Like:
 
 def _line(record: PairRecord) -> list[str]:
     old, new = analysis.whole(record, KEEP), analysis.whole(record, REEMBED)
-    shares = (shown(analysis.share(record, name)) for name in _SHOWN)
+    shares = (shown_share(analysis.share(record, name)) for name in _SHOWN)
     return [record.name, record.corpus.title, number(old), number(new), *shares]
 
 

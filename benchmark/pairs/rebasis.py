@@ -23,7 +23,7 @@ from benchmark.errors import BenchError
 from benchmark.pairs import rebasis_probe
 from benchmark.pairs.analysis import SIZE, decision, median, regret
 from benchmark.pairs.records import MOST_BYTES, PairRecord, ReportRow
-from benchmark.pairs.tables import shown
+from benchmark.pairs.tables import shown_share
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, shown_table
 from benchmark.upgrade.read.request import INPUTS, KEEP, REEMBED
@@ -220,6 +220,6 @@ def decisions_table(records: Sequence[PairRecord], probed: Sequence[Probe]) -> T
         regrets = np.array([both(p, report) for p, report in its]).reshape(-1, 2)
         same = sum(taken == decision(report) for _, report in its)
         lines.append([name, str(len(its)), str(sum(p.provisional for p, _ in its)), str(same),
-                      *(shown(median(x)) for x in regrets.T)])  # fmt: skip
+                      *(shown_share(median(x)) for x in regrets.T)])  # fmt: skip
     heads = ("reports", "provisional", "same verdict", "its regret", "the verdict's")
     return shown_table("Decisions of rebasis", "pairs-decisions", ("decision",), heads, lines)

@@ -66,7 +66,7 @@ def levels_table(records: Records) -> TextTable:
     """Regret by the level of the test whether re-embedding is better, on both halves of corpora."""
     lines = []
     for level in (0.025, 0.08, 0.16, 0.3, 0.5):
-        for words, chosen in (("chosen on", True), ("shown on", False)):
+        for words, chosen in analysis.HALVES.items():
             some = [r for r in records if (r.corpus.id in analysis.CHOSEN_ON) == chosen]
             taken = [(r, x, analysis.decision(x, level)) for r in some for x in r.reports]
             values = [analysis.regret(x, name) for _, x, name in taken]
@@ -208,14 +208,14 @@ def _root(values: np.ndarray) -> float:
 
 
 def _mean(values: Iterable[float | None]) -> str:
-    return shown(analysis.mean(values))
+    return shown_share(analysis.mean(values))
 
 
 def _median(values: Iterable[float | None]) -> str:
-    return shown(analysis.median(values))
+    return shown_share(analysis.median(values))
 
 
-def shown(value: float) -> str:
+def shown_share(value: float) -> str:
     """A share as tables print it; a dash for NaN."""
     return DASH if math.isnan(value) else number(value)
 

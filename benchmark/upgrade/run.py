@@ -8,17 +8,13 @@ from benchmark.ranking.arrays import Ints
 from benchmark.upgrade.decide.doubts import doubts
 from benchmark.upgrade.decide.models import ModelComparison, compare_models
 from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
-from benchmark.upgrade.fit.maps import FittedMap, chosen_maps
-from benchmark.upgrade.measure.backfill_progress import (
-    BackfillProgress,
-    backfill_progress,
-    mixed_index,
-)
+from benchmark.upgrade.fit.maps import chosen_maps
+from benchmark.upgrade.measure.backfill_progress import backfill_progress
 from benchmark.upgrade.measure.behind_index import behind_index
 from benchmark.upgrade.measure.bridge import UNPAIRED, Alignment, bridge, refused_strategies
 from benchmark.upgrade.measure.cascade_depth import cascade_depths
 from benchmark.upgrade.measure.compressed import compressed
-from benchmark.upgrade.measure.pairs_curve import PairsCurve, pairs_curve
+from benchmark.upgrade.measure.pairs_curve import pairs_curve
 from benchmark.upgrade.measure.slices import slices
 from benchmark.upgrade.measure.study import Study, study
 from benchmark.upgrade.measure.thresholds import thresholds
@@ -26,7 +22,7 @@ from benchmark.upgrade.read.apart import read_apart
 from benchmark.upgrade.read.gallery import Cluster
 from benchmark.upgrade.read.health import Remark, look_at
 from benchmark.upgrade.read.inputs import Inputs, common_rows, query_places, read_inputs
-from benchmark.upgrade.read.request import KEEP, REEMBED, Tell, UpgradeRequest
+from benchmark.upgrade.read.request import KEEP, Tell, UpgradeRequest
 from benchmark.upgrade.search.index import Settings
 from benchmark.upgrade.search.strategies import NAMES
 from benchmark.upgrade.show.report import UpgradeReport, make_document
@@ -178,11 +174,11 @@ def _reported(judged: _Judged, tell: Tell, models: ModelComparison | None = None
     wanted: dict[str, tuple[object, str, Callable[[], Any]]] = {
         "pairs": (
             result.first.maps and not request.gone, "fitting on fewer pairs",
-            lambda: _pairs(result, decision),
+            lambda: pairs_curve(result, decision.name),
         ),
         "backfilling": (
             can_backfill and (best or request.transition), "backfilling",
-            lambda: _backfilling(result, best),
+            lambda: backfill_progress(result),
         ),
         "cascade": (
             request.transition and request.sources, "rescoring deeper lists",
@@ -209,17 +205,3 @@ def _reported(judged: _Judged, tell: Tell, models: ModelComparison | None = None
     document = make_document(result, judged.evidence, decision, judged.findings, sections)
     fit = None if decision.name is None else result.outcomes[decision.name].strategy.fitted
     return UpgradeReport(document, None if fit is None else fit.conversion)
-
-
-def _backfilling(result: Study, best: FittedMap | None) -> list[BackfillProgress]:
-    """After a conversion by the best map; and of a mixed index, where that is asked for."""
-    found = [] if best is None else backfill_progress(result, best)
-    return [*found, *(mixed_index(result) if result.inputs.request.transition else [])]
-
-
-def _pairs(result: Study, decision: Decision) -> PairsCurve:
-    """The curve of the recommended map, else of the best one."""
-    labels = [fit.label for fit in result.first.maps]
-    scores = {name: result.outcomes[name].scores[result.metric].mean() for name in labels}
-    name = decision.name if decision.name in scores else max(labels, key=scores.__getitem__)
-    return pairs_curve(result, name, [n for n in (KEEP, REEMBED) if n in result.outcomes])

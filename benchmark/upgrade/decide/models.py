@@ -35,10 +35,8 @@ class ModelPlace:
     rank: int  # 1 and the number of models that surely beat it
     score: Estimate  # of the strategy, on the queries of all models
     again: Estimate  # of embedding everything again with it
-    # of the strategy; None without old queries, or where the old model is kept
-    to_old: Estimate | None
-    # better than the old model, corrected for the number of models; None as above
-    sure: bool | None
+    to_old: Estimate | None  # None without old queries, or where the old model is kept
+    sure: bool | None  # better than the old model, corrected for all models; None as above
     hours: float
     money: float
     index_bytes: int
@@ -50,8 +48,7 @@ class ModelComparison:
 
     taken: str
     places: Sequence[ModelPlace]  # the best rank first
-    # first and second model -> paired, of their scores
-    differences: Mapping[tuple[str, str], Estimate]
+    differences: Mapping[tuple[str, str], Estimate]  # first and second model -> paired
     queries: int  # number that all models were compared on
     left_out: int  # the most judged queries of one model that not all have
 

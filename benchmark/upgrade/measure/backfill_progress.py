@@ -45,7 +45,14 @@ class BackfillProgress:
         return {"order": self.order, "start": self.start, "worst": worst, "points": points}
 
 
-def backfill_progress(study: Study, start: FittedMap) -> list[BackfillProgress]:
+def backfill_progress(study: Study) -> list[BackfillProgress]:
+    """Evaluate what serves meanwhile: the best map; and a mixed index, where it is asked for."""
+    best, is_asked = study.first.best, study.inputs.request.transition
+    converted = [] if best is None else _converted(study, best)
+    return [*converted, *(mixed_index(study) if is_asked else [])]
+
+
+def _converted(study: Study, start: FittedMap) -> list[BackfillProgress]:
     """Evaluate every order after a conversion: at random, by reads, by a map's own priority.
 
     Unfilled items are converted by ``start``, or by the map that gives the priority; filled ones

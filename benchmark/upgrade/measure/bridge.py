@@ -50,8 +50,7 @@ class Alignment:
 
     map: str  # its label
     by: Literal["queries", "pairs", "attempts"]
-    # share of texts whose own vector is the nearest; None where none is known by both
-    found: Estimate | None
+    found: Estimate | None  # share of texts whose own vector is the nearest; None: none is known
     among: int  # vectors that it is the nearest of
     # attempts without pairs that end in the same map, itself among them; None for a map of pairs
     agree: int | None

@@ -73,8 +73,7 @@ class _Forms:
     """Forms of the vectors of some strategies."""
 
     plan: StrategyPlan
-    # name in the plan -> strategy, form, bytes of a vector
-    named: dict[str, tuple[str, str, float]]
+    named: dict[str, tuple[str, str, float]]  # in the plan -> strategy, form, bytes of a vector
 
     @classmethod
     def of(cls, study: Study, fold: Fold, used: Mapping[str, str], *, bits: bool) -> "_Forms":

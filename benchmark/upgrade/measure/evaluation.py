@@ -45,12 +45,9 @@ _NOBODY = np.iinfo(np.int64).max
 class Evaluated:
     """Results of strategies on a gallery, by name."""
 
-    # by relevance; nothing without judgements
-    scores: dict[str, Scores] = field(default_factory=dict)
-    # rows of the ten nearest, [n, 10]; -1 where there are fewer
-    nearest: dict[str, Ints] = field(default_factory=dict)
-    # of the counted pairs; 0 where one is not found
-    ranks: dict[str, Ints] = field(default_factory=dict)
+    scores: dict[str, Scores] = field(default_factory=dict)  # nothing without judgements
+    nearest: dict[str, Ints] = field(default_factory=dict)  # rows, [n, 10]; -1: there are fewer
+    ranks: dict[str, Ints] = field(default_factory=dict)  # of counted pairs; 0: one is not found
 
     def agreement(self, with_: str, k: int) -> dict[str, Values]:
         """Agreement of each strategy's ``k`` nearest with those of one of them, ``[n]``."""

@@ -1,6 +1,5 @@
 """Scores by the number of pairs that a map is fitted on."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.measure.study import Study
+from benchmark.upgrade.read.request import KEEP, REEMBED
 from benchmark.upgrade.search.strategies import map_list
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
@@ -29,8 +29,14 @@ class PairsCurve:
     bounds: dict[str, Estimate]  # strategy -> its score there: the lower and the upper bound
 
 
-def pairs_curve(study: Study, label: str, bounds: Sequence[str]) -> PairsCurve:
-    """Fit a map on the first 500, 1,000, ... pairs, and evaluate it on the held-out items."""
+def pairs_curve(study: Study, recommended: str | None) -> PairsCurve:
+    """Fit a map on the first 500, 1,000, ... pairs, and evaluate it on the held-out items.
+
+    That is the recommended map, else the best one.
+    """
+    means = {m.label: study.outcomes[m.label].scored[study.metric].mean for m in study.first.maps}
+    label = recommended if recommended in means else max(means, key=means.__getitem__)
+    bounds = [name for name in (KEEP, REEMBED) if name in study.outcomes]
     sample, inputs, seed = study.first.sample, study.inputs, study.inputs.request.seed
     rows = np.flatnonzero(sample.fitted)
     rows = np.random.default_rng([seed, 3]).permutation(rows)

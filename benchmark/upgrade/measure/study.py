@@ -113,8 +113,8 @@ def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
     folds = [_fold(inputs, sample, labels, tell) for sample in inputs.samples]
     first = folds[0]
     tell(f"searching {first.sample.held.sum():,} held-out items")
-    found = first.evaluate(first.plan)
-    agreement = found.agreement(REEMBED, first.nearest)
+    held_out = first.evaluate(first.plan)
+    agreement = held_out.agreement(REEMBED, first.nearest)
     if inputs.criterion == "agreement":
         outcomes = {
             s.name: StrategyOutcome(s, {AGREEMENT: measured(agreement[s.name])}, np.empty(0), False)
@@ -122,11 +122,11 @@ def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
         }
         n = int(first.sample.held.sum())
         every = np.arange(first.relevant.n_queries)
-        return Study(inputs, every, None, outcomes, first.relevant, found.ranks, n, folds)
+        return Study(inputs, every, None, outcomes, first.relevant, held_out.ranks, n, folds)
     held = np.union1d(*(f.sample.rows[f.sample.held] for f in (first, folds[-1])))
     relevant = inputs.pairs(held)
-    by_fold = on_whole(inputs, folds, relevant, tell)
-    outcomes, ranks = _outcomes(inputs, folds, by_fold, relevant, agreement)
+    found = on_whole(inputs, folds, relevant, tell)
+    outcomes, ranks = _outcomes(inputs, folds, found, relevant, agreement)
     groups = inputs.groups(relevant.answered)
     n = inputs.gallery.rows
     return Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, folds)
@@ -250,11 +250,10 @@ def score_more(study: Study, plans: Sequence[StrategyPlan], tell: Tell) -> dict[
         return study.first.scored(new)
     folds = [replace(fold, plan=plan) for fold, plan in zip(study.folds, plans, strict=True)]
     ranks = on_whole(inputs, folds, relevant, tell)
+    found = {each.name: joined(each, folds, ranks, relevant) for each in plans[0].strategies}
     return {
-        each.name: scored_ranks(joined(each, folds, ranks, relevant), relevant, inputs.criterion)[
-            0
-        ][study.metric]
-        for each in plans[0].strategies
+        name: scored_ranks(its, relevant, inputs.criterion)[0][study.metric]
+        for name, its in found.items()
     }
 
 

@@ -156,8 +156,7 @@ class Gallery:
     new: Rearranged
     embedded: Ints  # rows with a new vector, ascending, [s]
     distance: str  # ``cosine``, ``dot`` or ``l2``
-    # reads parts of it on several machines; None: this process reads it
-    cluster: Cluster | None = None
+    cluster: Cluster | None = None  # reads parts on several machines; None: this process reads
 
     @property
     def rows(self) -> int:

@@ -32,8 +32,7 @@ _LEAST = 0.02  # share of the vectors that is told as another model, at least
 class Mixture:
     """Shares of models in an index."""
 
-    # of vectors that are not of the largest model; None where that cannot be told
-    share: float | None
+    share: float | None  # that is not of the largest model; None where that cannot be told
     why: str = ""  # it cannot be told
     other: Ints | None = None  # rows that are not of the largest model, ascending
 

@@ -46,8 +46,7 @@ class Unused(NamedTuple):
 class Qrels:
     """Relevant gallery rows of each query."""
 
-    # query i has the pairs offset[i] to offset[i + 1] - 1, int64 [n_query + 1]
-    offset: Ints
+    offset: Ints  # query i has the pairs offset[i] to offset[i + 1] - 1, int64 [n_query + 1]
     rows: Ints  # of the gallery, ascending for each query, int64 [n]
     gains: NDArray[np.float64]  # of each pair, [n], above 0
     unused: Unused = field(default_factory=Unused)  # judgements that were left out
