@@ -167,6 +167,8 @@ def basis(document: Document) -> list[str]:
         lines.append(
             f"Only items outside the fit are searched. Their {nearest} stand for the first "
             f"{inputs['agreement_at']:,} of all; two lists are cut off in the same proportion."
+            + " A single one agrees somewhat less than these would."
+            * (inputs["nearest"] == 1)
         )
     elif not inputs["complete"]:
         lines.append(
