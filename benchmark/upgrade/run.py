@@ -124,6 +124,12 @@ def _decided(
     evidence = Evidence.of(result.outcomes, result.metric, result.groups, request.worthwhile / 100)
     taken = {name: o for name, o in result.outcomes.items() if name not in refused}
     decision = decide(replace(evidence, outcomes=taken), request.constraints, request.wanted)
+    if decision.name == KEEP and (better := evidence.above & {*refused}):
+        reason = (
+            f"spaces do not align, so no map is taken; but on these queries {min(better)} is "
+            "measurably better: try it on others"
+        )
+        decision = replace(decision, reason=reason, decided=False)
     return _Judged(result, findings, evidence, decision, alignment)
 
 

@@ -217,3 +217,26 @@ def test_what_cannot_be_compared(given, change, said):
     with pytest.raises(BenchError, match=said) as error:
         benchmark.upgrade(**given | change)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("by", "strategy"), [(0.65, "procrustes"), (0.8, "keep-old")])
+def test_a_worthless_model_changes_nothing_that_is_said_of_another(by, strategy):
+    """One is likely better than the old model, or not told from it; the other is noise."""
+    made = planted(noise=0.45, n=600, q=60)
+    given = made.arguments(np.arange(600)) | {"maps": "procrustes"}
+    new, queries = given.pop("new_gallery"), given.pop("queries")
+    good = blurred(new, by), blurred(queries, by, 6)
+    alone = benchmark.upgrade(**given, new_gallery=good[0], queries=good[1]).document["verdict"]
+    assert alone["strategy"] == strategy and not alone["decided"]
+    noise = np.random.default_rng(0).normal(size=(2, 660, 24)).astype(np.float32)
+    models = {"good": good, "noise": (noise[0, :600], noise[1, :60])}
+    for order in (models, dict(reversed(models.items()))):
+        report = benchmark.upgrade(**given, models=order)
+        verdict, found = report.document["verdict"], report.document["models"]
+        assert (found["taken"], found["tied"]) == ("good", [])
+        assert {key: verdict[key] for key in ("strategy", "reason", "decided")} == {
+            key: alone[key] for key in ("strategy", "reason", "decided")
+        }
+        text = " ".join(str(report).split())
+        all_kept = "the old model is kept with all; embedding again is best with good"
+        assert (all_kept in text) == (strategy == "keep-old") and "cannot be told" not in text

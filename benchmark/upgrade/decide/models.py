@@ -1,5 +1,6 @@
 """Several new models on the same queries: their ranks, and the one to take."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -20,9 +21,11 @@ from benchmark.upgrade.search.strategies import cost_of
 RULE = (
     "Each model is ranked by the score of what the rule recommends for it; its rank is 1 and the "
     "number of models that surely beat it (the 95 % interval of the paired difference on the same "
-    "queries leaves out 0). Of those ranked first the one with the least effort is taken, then "
-    "the one whose vectors take the fewest bytes, then the best score. Its upgrade is sure by a "
-    "one-sided test at 2.5 % with Holm's correction for all models."
+    "queries leaves out 0). Of those ranked first, one that is an upgrade goes before one with "
+    "which the old model is kept; then the one with the least effort is taken, then the one whose "
+    "vectors take the fewest bytes, then the best score. Where the old model is kept with all of "
+    "them, the one that scores best with everything embedded again is told. An upgrade is sure by "
+    "a one-sided test at 2.5 % with Holm's correction for all models."
 )
 
 
@@ -54,9 +57,10 @@ class ModelComparison:
 
     def document(self) -> dict[str, Any]:
         """Return it for JSON."""
+        others = [p.name for p in self.places if p.rank == 1 and p.strategy != KEEP]
         return {
             "taken": self.taken, "queries": self.queries, "left_out": self.left_out,
-            "tied": [p.name for p in self.places if p.rank == 1 and p.name != self.taken],
+            "tied": [name for name in others if self.taken in others and name != self.taken],
             "places": [asdict(place) for place in self.places],
             "differences": [
                 {"of": a, "to": b, **found.document()} for (a, b), found in self.differences.items()
@@ -115,7 +119,9 @@ def compare_models(
             cost.hours, cost.money, cost.index_bytes,
         ))  # fmt: skip
 
-    def effort(place: ModelPlace) -> tuple[int, int, float]:
+    def effort(place: ModelPlace) -> tuple[float, ...]:
+        if place.strategy == KEEP:  # the same old model, whatever the new one is
+            return math.inf, -place.again.known
         strategy = studies[place.name].outcomes[place.strategy].strategy
         return strategy.effort, place.index_bytes, -place.score.known
 

@@ -242,11 +242,19 @@ def _own(document: Document) -> str:
 def models(document: Document) -> list[str]:
     """The grounds of the ranks of several new models, and which of them cannot be told apart."""
     found = document["models"]
-    said = "no other model can be followed"
-    if found["tied"]:
-        said = f"{found['taken']} cannot be told from {', '.join(found['tied'])}"
-    elif len(found["places"]) > 1:
-        said = f"{found['taken']} surely beats the others"
+    taken, places = found["taken"], {each["name"]: each for each in found["places"]}
+    others = [each for name, each in places.items() if name != taken]
+    kept = [each["name"] for each in others if each["strategy"] == KEEP and each["rank"] == 1]
+    if not others:
+        said = "no other model can be followed"
+    elif places[taken]["strategy"] == KEEP:
+        said = f"the old model is kept with all; embedding again is best with {taken}"
+    elif found["tied"]:
+        said = f"{taken} cannot be told from {', '.join(found['tied'])}"
+    elif not kept:
+        said = f"{taken} surely beats the others"
+    else:
+        said = f"only {taken} is an upgrade; with {', '.join(kept)} the old model would be kept"
     lines = [f"On the {found['queries']:,} judged queries that all models have, {said}."]
     if found["left_out"]:
         lines.append(f"Models have up to {found['left_out']:,} more, which are left out of this.")
