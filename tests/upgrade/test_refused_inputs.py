@@ -1,6 +1,7 @@
 """Numbers and judgements that nobody can mean: one line, from the command and from Python."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -57,10 +58,21 @@ def test_the_least_number_of_the_call_is_the_one_that_is_taken(made):
 
 
 @pytest.mark.parametrize(
-    "name", ["wanted", "worthwhile", "throughput", "price", "items", "seed", "threshold"]
-)
-def test_words_for_numbers_of_the_call(made, name):
-    refused(made, f"{name}: expected a number, got '2'", **{name: "2"})
+    ("name", "value", "said"),
+    [
+        *((name, "2", "a number, got '2'")
+          for name in ("wanted", "worthwhile", "throughput", "price", "items", "seed")),
+        ("threshold", ["a"], "a number, got 'a'"), ("threshold", 0.5, "a list of numbers, got 0.5"),
+        ("seed", -1, "a whole number of 0 or more, got -1"),
+        ("seed", 1.5, "a whole number of 0 or more, got 1.5"),
+        ("index", "hnsw", "True or False, got 'hnsw'"),
+        ("old_model", "no", "True or False, got 'no'"),
+        ("slices", {"a": [1]}, "a file, got {'a': [1]}"),
+        ("old_gallery", None, "vectors, got None"),
+    ],
+)  # fmt: skip
+def test_values_of_another_kind_in_the_call(made, name, value, said):
+    refused(made, re.escape(f"{name}: expected {said}"), **{name: value})
 
 
 def test_a_distance_is_no_negative_number(made):

@@ -6,7 +6,7 @@ It imports nothing heavy: the command builds its options from it.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -224,6 +224,7 @@ class UpgradeRequest:
 
     def __post_init__(self) -> None:
         self._check_vectors()
+        self._check_kinds()
         self._check_numbers()
         for name, known in (("distance", Distance), ("engine", Engine)):
             value = getattr(self, name)
@@ -286,13 +287,34 @@ class UpgradeRequest:
         new, queries = (self.models or {})[name]
         return replace(self, models=None, new_gallery=new, queries=queries)
 
+    def _check_kinds(self) -> None:
+        """Raise a BenchError for a value of another kind than its field's, as Python lets through.
+
+        ``index="hnsw"`` would be a true one.
+        """
+        single = ("wanted", "worthwhile", "throughput", "price", "items", "seed")
+        thresholds = self.threshold if isinstance(self.threshold, list | tuple) else ()
+        numbers = [(name, getattr(self, name)) for name in single]
+        switches = "queries_are_items", "compressed", "transition", *asdict(Constraints())
+        whole = isinstance(self.seed, Integral) and self.seed >= 0
+        wrong = [
+            *((name, "a number", each) for name, each in
+              [*numbers, *(("threshold", each) for each in thresholds)]
+              if not isinstance(each, Real) and (each is not None or name != "items")),
+            *((name, "True or False", getattr(self, name)) for name in switches
+              if not isinstance(getattr(self, name), bool)),
+            *((name, "a file", getattr(self, name)) for name in ("texts", "reads", "slices")
+              if not isinstance(getattr(self, name), str | Path | None)),
+            *([] if isinstance(self.threshold, list | tuple | None)
+              else [("threshold", "a list of numbers", self.threshold)]),
+            *([] if whole else [("seed", "a whole number of 0 or more", self.seed)]),
+            *([("old_gallery", "vectors", None)] if self.old_gallery is None else []),
+        ]  # fmt: skip
+        if wrong:
+            name, expected, value = wrong[0]
+            raise BenchError(f"{name}: expected {expected}, got {value!r:.60}")
+
     def _check_numbers(self) -> None:
-        for name in ("wanted", "worthwhile", "throughput", "price", "items", "seed", "threshold"):
-            value = getattr(self, name)
-            for number in value if isinstance(value, list | tuple) else [value]:
-                is_number = isinstance(number, Real) and not isinstance(number, bool)
-                if not is_number and (number is not None or name not in {"items", "threshold"}):
-                    raise BenchError(f"{name}: expected a number, got {number!r:.60}")
         if not 0 < self.wanted <= 1:
             raise BenchError(f"wanted: expected a share in (0, 1], got {self.wanted:g}")
         if not (math.isfinite(self.worthwhile) and 0 <= self.worthwhile < 100):
