@@ -185,3 +185,15 @@ def test_chance_is_the_mean_of_random_orders(criterion, n):
         )
     error = np.std(scores) / np.sqrt(len(scores))
     assert doubts._chance(study, "re-embed") == pytest.approx(np.mean(scores), abs=5 * error + 1e-9)
+
+
+def test_copies_that_estimates_would_take_for_other_items():
+    made = planted(n=600, q=40, dim=16)
+    rows = np.random.default_rng(0).permutation(900)[:450]
+    rows = np.union1d(rows, made.relevant)
+    old, new = (np.concatenate([each, each[:300]]) for each in (made.old, made.new))
+    ids = {"old_gallery": np.arange(900), "new_gallery": rows}
+    (one,) = warnings(made, old_gallery=old, new_gallery=new[rows], ids=ids)
+    share = int(one.removeprefix("some ").partition(" ")[0])
+    assert 20 <= share <= 50 and "copies of others" in one  # a third of them are
+    assert warnings(made, old_gallery=old, new_gallery=new, ids={}) == []

@@ -15,6 +15,8 @@ _GONE = 0.5
 """Share of the relevant items from which on those without a new vector are warned of: most of what
 judgements say is then unused, and the few items that are left of a query's are easier or harder to
 rank than all."""
+_COPIED = 0.05
+"""Share of the gallery from which on copies are warned of."""
 _FLAT = 1e-6
 """Share of the largest number by which vectors that are all the same may differ, by rounding."""
 _SIDES = {
@@ -25,7 +27,7 @@ _SIDES = {
 
 def doubts(study: Study) -> list[str]:
     """Warnings, none where nothing is odd."""
-    lines = (check(study) for check in (_constant, _own, _sample, _scores))
+    lines = (check(study) for check in (_constant, _own, _copies, _sample, _scores))
     return [f"Warning: {line}" for found in lines for line in found]
 
 
@@ -74,6 +76,21 @@ def _own(study: Study) -> Iterator[str]:
         yield (
             f"{n} of {len(inputs.queries)} queries are items of the gallery and find themselves: "
             "--queries-are-items leaves them out, if ids say which"
+        )
+
+
+def _copies(study: Study) -> Iterator[str]:
+    """Items that are copies of others, which estimates take for items of their own."""
+    inputs, old = study.inputs, study.first.sample.old
+    if inputs.request.gone or inputs.gallery.complete or _is_constant(old):
+        return
+    n = len(old)
+    # Of a copy and its original a sample holds both by its share of the gallery.
+    share = (n - len({row.tobytes() for row in old})) / n * inputs.gallery.rows / n
+    if share > _COPIED:
+        yield (
+            f"some {100 * min(share, 1.0):.0f} % of the stored vectors look like copies of others: "
+            "what needs new vectors of items that have none is told too high; leave copies out"
         )
 
 
