@@ -42,10 +42,13 @@ def _run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Ou
 
     Raises:
         RefusedError: If the method refuses, or its training diverges.
-        BenchError: If a process fails.
+        BenchError: If a process fails, or there are not so many devices.
     """
     from torch.multiprocessing.spawn import ProcessException, spawn
 
+    from benchmark.training.device import Device, require_here
+
+    require_here(Device(compute.accelerator, compute.devices))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

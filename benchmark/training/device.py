@@ -37,6 +37,15 @@ def parse_device(text: str) -> Device:
     return Device(name, int(count) if colon else 1)
 
 
+def require_here(device: Device) -> None:
+    """Raise a BenchError where this machine has not so many GPUs, before processes begin."""
+    import torch
+
+    here = torch.cuda.device_count()
+    if device.accelerator == "cuda" and device.devices > here:
+        raise BenchError(f"--device: expected cuda:{device.devices}, this machine has {here} of it")
+
+
 def make_fabric(device: Device, **options: Any) -> Any:
     """A Lightning Fabric on these devices; BenchError if they are not here, or not so many."""
     logging.getLogger("lightning_fabric").setLevel(logging.WARNING)

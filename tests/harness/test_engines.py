@@ -6,6 +6,7 @@ import pytest
 
 from benchmark import BenchError, run
 from benchmark.harness.execution import Compute
+from benchmark.training.device import Device, require_here
 
 
 def records(tmp_path, compute: Compute):
@@ -20,6 +21,13 @@ def test_two_devices_train_one_model(tmp_path) -> None:
     for record in records(tmp_path, Compute("cpu", devices=2)):
         assert record.scores["new/new"]["cmc_at_1"] > 0.5
     assert not list((tmp_path / "s").rglob("rank*"))
+
+
+def test_more_gpus_than_there_are_begin_no_process(monkeypatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    require_here(Device("cuda", 2))
+    with pytest.raises(BenchError, match=r"^--device: expected cuda:9, this machine has 2 of it$"):
+        require_here(Device("cuda", 9))
 
 
 @pytest.mark.slow
