@@ -130,7 +130,8 @@ def find_records(
     """
     paths = [root] if root.is_file() else sorted(_paths(root))
     if not paths:
-        raise AbsentError(f"{root}: no records (files named seed-<n>.json)")
+        gone = "" if root.exists() else ", there is no such place"
+        raise AbsentError(f"{root}: no records (files named seed-<n>.json){gone}")
     chosen = [path for path in paths if wanted(path)]
     stored = _read_all(chosen, on_damaged if len(paths) > 1 else None, mapper)
     if not stored and len(chosen) == len(paths):
