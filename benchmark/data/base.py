@@ -60,37 +60,24 @@ def take_items(items: ImageSet, rows: Ints) -> ImageSet:
 
 @dataclass(frozen=True)
 class Evaluation(ImageSet):
-    """The items of an evaluation set, and the part that each of them plays.
+    """The items of an evaluation set, and the part that each of them plays."""
 
-    Attributes:
-        ids: Item id, ``[n]`` int64, unique; equal ids are the same photograph.
-        query: Rows used as queries, ``[n_query]``.
-        gallery: Rows in the gallery, ``[n_gallery]``; may be the same as ``query``.
-        camera: Camera of each item, ``[n]``.
-        media: Media id of each item (frames of one video share it), ``[n]``.
-        group: Group of each item (script, alphabet, demographic), ``[n]``.
-        template: Template of each item, ``[n]``; -1 where it belongs to none.
-        probes: Template ids that are searched for, ``[n_probe]``.
-        galleries: For each enrolment gallery (IJB-C's G1, G2) its template ids. Each holds one
-            template a subject; a probe whose subject is not enrolled is non-mated.
-        group_names: Name of each group.
-        weight: How much of a face each item shows, ``[n]`` float; weighs the items of a template.
-            ``None`` weighs all alike.
-        pairs: Templates that 1:1 verification compares, ``[n_pair, 2]``, the first with the
-            second; ``None`` compares every probe with every enrolled one.
-    """
-
-    ids: Ints
-    query: Ints
-    gallery: Ints
-    camera: Ints
-    media: Ints
-    group: Ints
-    template: Ints
-    probes: Ints
+    ids: Ints  # of each item, [n], unique; equal ids are the same photograph
+    query: Ints  # rows used as queries, [n_query]
+    gallery: Ints  # rows in the gallery, [n_gallery]; may be the same as query
+    camera: Ints  # of each item, [n]
+    media: Ints  # of each item, [n]; frames of one video share it
+    group: Ints  # of each item (script, alphabet, demographic), [n]
+    template: Ints  # of each item, [n]; -1 where it belongs to none
+    probes: Ints  # ids of the templates that are searched for, [n_probe]
+    # of each enrolment gallery (IJB-C's G1, G2) the template ids, one template a subject; a probe
+    # whose subject is not enrolled is non-mated
     galleries: tuple[Ints, ...]
     group_names: tuple[str, ...]
+    # how much of a face each item shows, [n], which weighs the items of a template; None: all alike
     weight: NDArray[np.float32] | None = None
+    # templates that 1:1 verification compares, [n_pair, 2], the first with the second; None: every
+    # probe with every enrolled one
     pairs: Ints | None = None
 
     @classmethod
@@ -111,24 +98,17 @@ class Evaluation(ImageSet):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset, split into training images and evaluation sets.
-
-    Attributes:
-        name: Its id.
-        train: Images to train on. Class order is the order that fractions count in.
-        evaluations: ``"test"`` is the one that scores come from; others serve protocols that name
-            them (``"seen"``: other images of training classes).
-        class_names: Readable name of each class; texts of a text modality.
-        facts: Numbers worth keeping beside a result (draws, strength, source files).
-        class_groups: Group of each class, where files say it rather than the class's name.
-    """
+    """A dataset, split into training images and evaluation sets."""
 
     name: str
-    train: ImageSet
+    train: ImageSet  # class order is the order that fractions count in
+    # scores come from "test"; others serve protocols that name them ("seen": other images of
+    # training classes)
     evaluations: Mapping[str, Evaluation]
-    class_names: tuple[str, ...]
+    class_names: tuple[str, ...]  # readable; texts of a text modality
+    # numbers worth keeping beside a result (draws, strength, source files)
     facts: Mapping[str, object] = field(default_factory=dict)
-    class_groups: tuple[str, ...] = ()
+    class_groups: tuple[str, ...] = ()  # where files say them rather than the classes' names
 
     def fingerprint(self) -> str:
         """SHA-256 over every pixel, label and column: equal data, equal fingerprint."""

@@ -16,17 +16,12 @@ Block = tuple[str, int]
 
 @dataclass(frozen=True)
 class StoredViews:
-    """Features of some images by one backbone, each of several views in an array of its own.
+    """Features of some images by one backbone, each of several views in an array of its own."""
 
-    Attributes:
-        key: Of the backbone.
-        views: One array a view, ``[m, d]`` float16 or float32; the first is of images as they are.
-        rows: For each view the place of each image in its array, ``[n]``.
-    """
-
-    key: str
+    key: str  # of the backbone
+    # one array a view, [m, d] float16 or float32; the first is of images as they are
     views: tuple[NDArray[np.floating], ...]
-    rows: tuple[Ints, ...]
+    rows: tuple[Ints, ...]  # for each view the place of each image in its array, [n]
 
     @property
     def width(self) -> int:
@@ -45,17 +40,11 @@ class StoredViews:
 
 @dataclass(frozen=True)
 class Features:
-    """Random access to features of some images by one or more backbones, ``[n, d, 1, 1]`` float32.
+    """Random access to features of images by one or more backbones, ``[n, d, 1, 1]`` float32."""
 
-    Attributes:
-        parts: Of each backbone; their numbers stand one after the other.
-        images: Which of the images, ``[n]``.
-        view: The view that each is seen in, ``[n]``.
-    """
-
-    parts: tuple[StoredViews, ...]
-    images: Ints
-    view: Ints
+    parts: tuple[StoredViews, ...]  # of each backbone; their numbers stand one after the other
+    images: Ints  # which of the images, [n]
+    view: Ints  # that each is seen in, [n]
 
     @classmethod
     def of(cls, parts: Sequence[StoredViews]) -> Features:

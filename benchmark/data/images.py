@@ -62,21 +62,17 @@ Share = Annotated[float, Field(ge=0.1, le=10)]
 
 @dataclass(frozen=True)
 class View:
-    """Geometry by which the pictures of a dataset become arrays of one shape.
-
-    Attributes:
-        fit: ``middle``: the largest rectangle of that shape in the middle of the picture, nothing
-            padded or stretched; ``whole``: the picture, stretched; ``box``: the same rectangle
-            around each picture's own box; ``align``: five landmarks brought to where ArcFace has
-            them.
-        keep: Share of the rectangle's sides that is kept, its middle (224 of 256: 0.875); above 1
-            a box is enlarged.
-    """
+    """Geometry by which the pictures of a dataset become arrays of one shape."""
 
     height: Side  # pixels
     width: Side
     channels: int = 3  # 3 for RGB, 1 for grey
+    # middle: the largest rectangle of that shape in the middle of the picture, nothing padded or
+    # stretched; whole: the picture, stretched; box: the same rectangle around each picture's own
+    # box; align: five landmarks brought to where ArcFace has them
     fit: Literal["middle", "whole", "box", "align"] = "middle"
+    # share of the rectangle's sides that is kept, its middle (224 of 256: 0.875); above 1 a box is
+    # enlarged
     keep: Share = 1.0
 
 

@@ -48,13 +48,9 @@ def read_copy(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FileDatasetReader(DatasetReader):
-    """Base of a dataset that is read from files below a data root.
+    """Base of a dataset that is read from files below a data root."""
 
-    Class attributes:
-        reading: Raised by whoever changes how files become pixels, classes or splits; part of
-            every cache key.
-    """
-
+    # raised by whoever changes how files become pixels, classes or splits; part of every cache key
     reading: ClassVar[int] = 1
     needs_root: ClassVar[bool] = True
 

@@ -30,17 +30,13 @@ PARTS = {
 
 @dataclass(frozen=True)
 class RankCriterion:
-    """The score that a board ranks by, of one metric.
+    """The score that a board ranks by, of one metric."""
 
-    Attributes:
-        kind: ``area`` under the curve of a backfilled gallery; ``chain``, the last model on the
-            first gallery; ``cross``, the day of the update.
-        case: The case at its beginning, ``new/old``.
-    """
-
+    # ``area`` under the curve of a backfilled gallery; ``chain``, the last model on the first
+    # gallery; ``cross``, the day of the update
     kind: Kind
     metric: str
-    case: str
+    case: str  # at its beginning, ``new/old``
 
     @property
     def higher(self) -> bool:
@@ -121,29 +117,17 @@ _UNKNOWN = Estimate(None)
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one method on one board, by one metric; intervals only from three models on.
+    """The effect of one method on one board, by one metric; intervals only from three models on."""
 
-    Attributes:
-        models: Pairs of old and new models that it was measured on.
-        share: Of the upgrade kept.
-        value: By which the board ranks.
-        worst: The lowest point of the curve while backfilling; otherwise the day of the update.
-        above: Share of the gallery from which on a curve stays above old/old.
-        average: Average compatibility over all pairs of a chain.
-        hurts: New/new is below that of the new model alone, beyond the interval.
-        first_day: Share of the upgrade kept on the day of the update, whatever the board ranks by.
-        reached: Models whose curve stays above old/old from some share of the gallery on.
-    """
-
-    models: int
-    share: Estimate
-    value: Estimate
-    worst: Estimate
-    above: Estimate
-    average: Estimate
-    hurts: bool
-    first_day: Estimate = _UNKNOWN
-    reached: int = 0
+    models: int  # pairs of old and new models that it was measured on
+    share: Estimate  # of the upgrade kept
+    value: Estimate  # by which the board ranks
+    worst: Estimate  # the lowest point while backfilling; otherwise the day of the update
+    above: Estimate  # share of the gallery from which on a curve stays above old/old
+    average: Estimate  # average compatibility over all pairs of a chain
+    hurts: bool  # new/new is below that of the new model alone, beyond the interval
+    first_day: Estimate = _UNKNOWN  # share kept on the day of the update, whatever the board's kind
+    reached: int = 0  # models whose curve stays above old/old from some share of the gallery on
 
     @property
     def enough(self) -> bool:
@@ -280,23 +264,15 @@ def keeps(effect: Effect) -> str:
 
 @dataclass(frozen=True)
 class Standing:
-    """The methods of a board by one metric.
-
-    Attributes:
-        values: Method -> seed -> score, of all methods and controls that have one.
-        shares: Method -> seed -> share of the upgrade kept.
-        reference: Seed -> score without any method.
-        places: Method -> place, of the methods that may have a rank.
-        in_order: Methods with a score, those of enough models first, each by score.
-    """
+    """The methods of a board by one metric."""
 
     criterion: RankCriterion
-    values: Values
-    shares: Values
-    reference: Mapping[int, float]
+    values: Values  # scores, of all methods and controls that have one
+    shares: Values  # shares of the upgrade kept
+    reference: Mapping[int, float]  # seed -> score without any method
     effects: Mapping[str, Effect]
-    places: Mapping[str, RankPlace]
-    in_order: tuple[str, ...]
+    places: Mapping[str, RankPlace]  # of the methods that may have a rank
+    in_order: tuple[str, ...]  # methods with a score, those of enough models first, each by score
 
     def place(self, method: str) -> RankPlace:
         """A method's place; without a score and a rank where it has none."""
