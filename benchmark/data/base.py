@@ -118,12 +118,13 @@ class Dataset:
                 if column is not None:  # a column that came later renames no earlier dataset
                     digest.update(name.encode())
                     for array in column if isinstance(column, tuple) else (column,):
-                        _feed(digest, array)
+                        feed(digest, array)
         digest.update("\0".join(self.class_names + self.class_groups).encode())
         return digest.hexdigest()
 
 
-def _feed(digest: hashlib._Hash, column: Any) -> None:
+def feed(digest: hashlib._Hash, column: Any) -> None:
+    """Add a text, an array or images to a hash."""
     if isinstance(column, str):
         digest.update(column.encode())
     elif hasattr(column, "fingerprint"):  # images that stay in their files

@@ -21,7 +21,7 @@ from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import readable
 from benchmark.data.readers import HeldOutDatasetReader
-from benchmark.data.splits import divided_classes
+from benchmark.data.splits import divided_classes, place_in_class
 from benchmark.errors import BenchError
 
 FOLDER, ARCHIVE = "cifar-100-binary", "cifar-100-binary.tar.gz"
@@ -187,12 +187,10 @@ def _names(raw: bytes, place: Path) -> tuple[str, ...]:
 
 def _divided(images: Pixels, fine: Ints, coarse: Ints) -> tuple[_Part, _Part]:
     """The first four fifths of each class's images, and the last; at least one each."""
-    order = np.argsort(fine, kind="stable")
-    size = np.bincount(fine)[fine[order]]
-    place = np.arange(len(fine)) - np.searchsorted(fine[order], fine[order])
-    last = place >= size - np.maximum(1, size // 5)
-    kept, held = np.sort(order[~last]), np.sort(order[last])
-    return (images[kept], fine[kept], coarse[kept]), (images[held], fine[held], coarse[held])
+    _, label, count = np.unique(fine, return_inverse=True, return_counts=True)
+    last = place_in_class(label, count, None) >= (count - np.maximum(1, count // 5))[label]
+    kept, held = ((images[rows], fine[rows], coarse[rows]) for rows in (~last, last))
+    return kept, held
 
 
 def _of_classes(part: _Part, classes: Ints, low: int, high: int) -> _Part:

@@ -26,6 +26,7 @@ from benchmark.data.base import (
     ImageSet,
     Ints,
     Pixels,
+    feed,
     read_options,
 )
 from benchmark.errors import BenchError
@@ -193,9 +194,5 @@ class JoinedImages:
         """Hash of the parts and of the order; decodes nothing that is in files."""
         digest = hashlib.sha256(np.ascontiguousarray(self.index).tobytes())
         for part in self.parts:
-            if isinstance(part, np.ndarray):
-                for start in range(0, len(part), 4096):
-                    digest.update(np.ascontiguousarray(part[start : start + 4096]).tobytes())
-            else:
-                digest.update(cast(Any, part).fingerprint().encode())
+            feed(digest, part)
         return digest.hexdigest()

@@ -4,7 +4,6 @@ torchvision's and pooch's downloaders begin anew where a connection broke, so th
 is asked for no more by a range request of the standard library.
 """
 
-import hashlib
 import http.client
 import urllib.error
 import urllib.request
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmark.config.declarations import Download
-from benchmark.config.files import plain_io_errors
+from benchmark.config.files import plain_io_errors, sha256_of
 from benchmark.data.files import contents_hash
 from benchmark.errors import BenchError
 
@@ -115,8 +114,7 @@ def _kept(part: Path) -> str:
 def _digest(path: Path, wanted: Download) -> str:
     """SHA-256 of the file, or of what it holds; none of an archive that cannot be read."""
     if not wanted.packed_anew:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     try:
         with zipfile.ZipFile(path) as archive:
             members = sorted(each.filename for each in archive.infolist() if not each.is_dir())

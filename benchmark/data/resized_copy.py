@@ -7,15 +7,14 @@ that was compressed twice does, so its results are kept apart from theirs.
 
 import io
 import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 from PIL import Image
 
-from benchmark.config.files import plain_io_errors, read_bytes, write_json
+from benchmark.config.files import plain_io_errors, read_bytes, write_json, write_whole
 from benchmark.config.places import real
 from benchmark.data.base import DatasetReader
 from benchmark.data.files import content_hash, data_root
@@ -67,8 +66,9 @@ def resize_dataset(
         _begin(begun, what)
     sizes, new = [0, 0], 0
     with plain_io_errors(out.parent), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for path in _lists(root):
-            _copy(path, out / path.relative_to(root))
+        for path in sorted(root.iterdir()):  # lists and tables beside the folders of images
+            if path.suffix in _LISTS and path.is_file():
+                _copy(path, out / path.name)
         for first in range(0, len(paths), _TOGETHER):
             some = paths[first : first + _TOGETHER]
             for before, after, written in pool.map(lambda p: _one(p, root, out, side), some):
@@ -83,9 +83,7 @@ def _copy(path: Path, target: Path) -> None:
     if target.is_symlink() or (target.exists() and target.read_bytes() != path.read_bytes()):
         raise BenchError(f"{target}: is there, and not a copy of {path}: move it away")
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    shutil.copyfile(path, part)
-    part.replace(target)
+    write_whole(target, path.read_bytes())
 
 
 def _begin(note: Path, what: dict[str, object]) -> None:
@@ -96,11 +94,6 @@ def _begin(note: Path, what: dict[str, object]) -> None:
     write_json(note, what)
 
 
-def _lists(root: Path) -> Iterator[Path]:
-    """Lists and tables beside the folders of images."""
-    yield from (p for p in sorted(root.iterdir()) if p.suffix in _LISTS and p.is_file())
-
-
 def _one(path: Path, root: Path, out: Path, side: int) -> tuple[int, int, bool]:
     """Write one picture; bytes before and after, and whether it was not there."""
     target = out / path.relative_to(root)
@@ -109,9 +102,7 @@ def _one(path: Path, root: Path, out: Path, side: int) -> tuple[int, int, bool]:
     raw = read_bytes(path, MOST_BYTES)
     made = _resized(raw, side, str(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    part.write_bytes(made)
-    part.replace(target)
+    write_whole(target, made)
     return len(raw), len(made), True
 
 

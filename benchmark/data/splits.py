@@ -52,7 +52,7 @@ def divided_classes(
 def in_folds(labels: Ints, n: int, seed: int) -> Ints:
     """Fold of each item among ``n``, ``[k]``; those of a class spread evenly."""
     _, label, count = np.unique(labels, return_inverse=True, return_counts=True)
-    return _place_in_class(label, count, seed) % n
+    return place_in_class(label, count, seed) % n
 
 
 def two_thirds(n: int) -> int:
@@ -93,7 +93,7 @@ def select(
     known, label, count = np.unique(labels, return_inverse=True, return_counts=True)
     rows = np.flatnonzero(_taken(known, classes, order, seed, only, thinned)[label])
     if tuple(images) != (0.0, 1.0):
-        place = _place_in_class(label, count, None if image_order == "dataset" else seed)
+        place = place_in_class(label, count, None if image_order == "dataset" else seed)
         sizes, size = np.unique(count, return_inverse=True)
         ends = (np.array([boundary(share, n) for n in sizes.tolist()]) for share in images)
         first, end = (places[size][label] for places in ends)
@@ -206,7 +206,7 @@ def _in_groups(items: Evaluation, names: Sequence[str]) -> NDArray[np.bool_]:
     return np.isin(items.group, [registry.known("group of the dataset", n, ids) for n in names])
 
 
-def _place_in_class(label: Ints, count: Ints, seed: int | None) -> Ints:
+def place_in_class(label: Ints, count: Ints, seed: int | None) -> Ints:
     """Place of each image within its class, ``[n]``: by row, or by a seeded permutation."""
     rows = np.arange(len(label)) if seed is None else generator(seed, 1).permutation(len(label))
     sorted_rows = rows[np.argsort(label[rows], kind="stable")]

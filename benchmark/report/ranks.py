@@ -84,7 +84,8 @@ def places(
 
     in_order = sorted(scores, key=lambda m: (-sign * scores[m], m.partition(":")))
     ranked = [method for method in in_order if may(method)]
-    above = _above(ranked, values)
+    pairs = combinations(ranked, 2)  # best first
+    above = [(one, other) for one, other in pairs if apart(values[one], values[other])]
     found = {}
     for method in ranked:
         rank = 1 + sum(sign * scores[other] > sign * scores[method] for other in ranked)
@@ -111,12 +112,6 @@ def _seeds(values: Mapping[int, float], count: Mapping[int, int], n: int) -> fro
 
 def _mean(values: Mapping[int, float], seeds: frozenset[int]) -> float:
     return math.fsum(values[s] for s in sorted(seeds)) / len(seeds)
-
-
-def _above(methods: list[str], values: Values) -> list[tuple[str, str]]:
-    """Pairs of methods, best first, that can be told apart: the better one and the other."""
-    pairs = combinations(methods, 2)
-    return [pair for pair in pairs if apart(values[pair[0]], values[pair[1]])]
 
 
 def apart(left: Mapping[int, float], right: Mapping[int, float]) -> bool:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from benchmark.config.loading import load_track
 from benchmark.config.split_sizes import declared_sizes
-from benchmark.config.tracks import Track
 from benchmark.errors import AbsentError, BenchError
 from benchmark.records.evidence import evidence_file
 from benchmark.records.record import Record, StageRun
@@ -118,12 +117,9 @@ def _like(track: str) -> tuple[str, float]:
         base = load_track(mine.extends) if mine.extends else None
     except BenchError:
         return "", 1.0
-    images = [_images(each) for each in (mine, base) if each is not None]
+    known = (each for each in (mine, base) if each is not None)
+    images = [declared_sizes(each).get("train_images") for each in known]
     if base is None or None in images or (mine.dataset, mine.models) != (base.dataset, base.models):
         return "", 1.0
     own, other = (n or 1 for n in images)
     return base.id, own / other
-
-
-def _images(track: Track) -> int | None:
-    return declared_sizes(track).get("train_images")

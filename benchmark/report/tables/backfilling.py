@@ -55,16 +55,13 @@ def orders(records: Sequence[Record]) -> list[str]:
 
 def order(record: Record) -> OrderCurves | None:
     """The curves of the order that a method brings; of one without, in random order."""
-    for name in (OWN_ORDER, NO_ORDER):
-        if name in record.orders:
-            return record.orders[name]
-    return next((each for name, each in record.orders.items() if not is_oracle(name)), None)
+    return record.orders.get(order_name(record))
 
 
 def order_name(record: Record) -> str:
-    """Name of the order of :func:`order`."""
-    curves = order(record)
-    return next((name for name, each in record.orders.items() if each is curves), "")
+    """Name of the order of :func:`order`; empty where there is none."""
+    deployed = [name for name in record.orders if not is_oracle(name)]
+    return next((name for name in (OWN_ORDER, NO_ORDER, *deployed) if name in record.orders), "")
 
 
 def order_scores(records: Iterable[Record]) -> list[OrderScores]:
