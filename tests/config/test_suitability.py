@@ -3,9 +3,9 @@
 import re
 
 import pytest
+from support.command import call
 from support.protocol_files import NEW, OLD, write
 
-from benchmark.cli.app import main
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol
 from benchmark.config.overrides import expand
@@ -255,20 +255,14 @@ def test_published_numbers_of_classes(track, protocol, classes):
     assert [n for *_, n in found] == classes and setup.protocol.order == "dataset"
 
 
-def test_the_command_says_what_is_missing(capsys, monkeypatch, tmp_path):
+def test_the_command_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
-    with pytest.raises(SystemExit) as end:
-        main(["run", "-m", "bct", "-p", "extended-class", "-t", "imagenet", "--dry-run",
-              "--store", str(tmp_path)])  # fmt: skip
-    assert end.value.code == 0
-    out = capsys.readouterr().out
+    words = ("run", "-m", "bct", "-t", "imagenet", "-p")
+    code, out, _ = call(*words, "extended-class", "--dry-run", "--store", tmp_path)
+    assert code == 0
     assert "500 of 1,000 classes, about 640,584 of 1,281,167 images" in out
     assert "to do   train old model (seed 0)\n" in out and "give --data-root" in out
-    with pytest.raises(SystemExit) as end:
-        main(["run", "-m", "bct", "-p", "market1501", "-t", "imagenet", "--dry-run"])
-    assert end.value.code == 2
-    err = capsys.readouterr().err
-    assert err.startswith("bench: market1501.yaml: tasks[0]: reidentification needs cameras")
-    with pytest.raises(SystemExit):
-        main(["run", "-m", "bct", "-p", "extended-class", "-t", "imagenet"])
-    assert "needs --data-root" in capsys.readouterr().err
+    code, _, err = call(*words, "market1501", "--dry-run")
+    needs = "bench: market1501.yaml: tasks[0]: reidentification needs cameras"
+    assert code == 2 and err.startswith(needs)
+    assert "needs --data-root" in call(*words, "extended-class")[2]

@@ -1,11 +1,13 @@
 """``bench data check``: small data in the real formats, beside what is published."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from support.command import call
 from support.hostile.archives import tarred
 from support.small_sets import cifar100_files, imagenet, places365
 
-from benchmark.cli.app import main
 from benchmark.config import registry
 from benchmark.config.declarations import Origin, PublishedSplit
 from benchmark.data.base import read_options
@@ -15,11 +17,7 @@ from benchmark.data.imagenet import ImageNet
 from benchmark.data.ms1mv3_ijbc import Ms1mv3Ijbc
 from benchmark.data.splits import select
 
-
-def check(*arguments, capsys):
-    with pytest.raises(SystemExit) as end:
-        main(["data", "check", *map(str, arguments)])
-    return end.value.code, *capsys.readouterr()
+check = partial(call, "data", "check")
 
 
 def cifar(root, n_train=500, n_test=100):
@@ -34,41 +32,41 @@ def cifar(root, n_train=500, n_test=100):
 
 
 @pytest.mark.slow
-def test_cifar100_of_another_order_is_accepted(tmp_path, capsys):
+def test_cifar100_of_another_order_is_accepted(tmp_path):
     cifar(tmp_path)
-    code, printed, error = check("cifar100", "--data-root", tmp_path, capsys=capsys)
+    code, printed, error = check("cifar100", "--data-root", tmp_path)
     assert code == 0 and not error
     assert "other bytes than published" in printed and "50,000" in printed
     assert "no licence is stated on https://www.cs.toronto.edu/~kriz/cifar.html" in printed
 
 
-def test_a_part_of_cifar100_is_one_line(tmp_path, capsys):
+def test_a_part_of_cifar100_is_one_line(tmp_path):
     cifar(tmp_path, 4, 1)
-    code, printed, error = check("cifar100", "--data-root", tmp_path, capsys=capsys)
+    code, printed, error = check("cifar100", "--data-root", tmp_path)
     assert code == 2 and len(error.splitlines()) == 1
     assert "training images 400, published 50,000" in error
     assert "bench data get cifar100 downloads 169 MB" in error
     assert "differs" in printed
 
 
-def test_imagenet_in_part(tmp_path, capsys):
+def test_imagenet_in_part(tmp_path):
     imagenet(tmp_path)
-    code, printed, error = check("imagenet", "--data-root", tmp_path, capsys=capsys)
+    code, printed, error = check("imagenet", "--data-root", tmp_path)
     assert code == 2 and len(error.splitlines()) == 1
     assert "training images 80, published 1,281,167" in error and "register there" in error
     assert "training images decoded" in printed and "3 x 224 x 224" in printed
 
 
-def test_whole_data(tmp_path, capsys, monkeypatch):
+def test_whole_data(tmp_path, monkeypatch):
     imagenet(tmp_path)
     counts = {"training classes": 20, "training images": 80, "test images": 40}
     monkeypatch.setattr(ImageNet, "origin", Origin("p", counts=counts, source="s", how="ask"))
-    code, printed, error = check("imagenet", "--data-root", tmp_path, capsys=capsys)
+    code, printed, error = check("imagenet", "--data-root", tmp_path)
     assert (code, error) == (0, "") and "differs" not in printed
 
 
 @pytest.mark.parametrize("harm", ["listed", "damaged", "gone"])
-def test_what_is_missing_and_how_it_is_to_be_had(tmp_path, capsys, monkeypatch, harm):
+def test_what_is_missing_and_how_it_is_to_be_had(tmp_path, monkeypatch, harm):
     """Places' lists stand for its images, so one that is not there is found by looking."""
     monkeypatch.setattr("benchmark.data.images.HELD_BYTES", 0)
     places365(tmp_path / "data")
@@ -78,7 +76,7 @@ def test_what_is_missing_and_how_it_is_to_be_had(tmp_path, capsys, monkeypatch, 
     elif harm == "damaged":
         victim.write_bytes(victim.read_bytes()[:100])
     root = tmp_path / ("no" if harm == "gone" else "data")
-    code, _, error = check("places365", "--data-root", root, capsys=capsys)
+    code, _, error = check("places365", "--data-root", root)
     assert code == 2 and len(error.splitlines()) == 1 and "accept the terms there" in error
     expected = {
         "listed": f"{victim}: missing, one of 1 of 40 test images",
@@ -152,8 +150,6 @@ def test_every_dataset_from_files_says_where_it_comes_from():
             assert each.url.startswith("https://") and len(each.sha256) == 64
 
 
-def test_list(capsys):
-    with pytest.raises(SystemExit):
-        main(["data", "list"])
-    printed = capsys.readouterr().out
+def test_list():
+    _, printed, _ = call("data", "list")
     assert "bench data get cifar100 downloads 169 MB" in printed and "MIT License" in printed

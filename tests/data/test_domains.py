@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from support.command import call
 from support.small_sets import N_CLASSES, N_TEST, N_TRAIN, imagenet, places365
 
 from benchmark.config.data_roots import parse_root
-from benchmark.data import domains as domains_module
-from benchmark.data.domains import Domains, JoinedImages
+from benchmark.data.domains import Domains, JoinedImages, joined
 from benchmark.data.imagenet import ImageNet
-from benchmark.data.images import EncodedImages
+from benchmark.data.images import EncodedImages, View
 from benchmark.data.places365 import Places365
 from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.errors import BenchError
@@ -64,18 +64,12 @@ def test_images_in_files_stay_there_and_come_in_any_order(roots, tmp_path, monke
 
 def test_one_in_memory_beside_one_in_files(roots):
     part = Places365(image_size=8).load(roots["places365"]).train.images
-    files = EncodedImages(*_encoded(roots["imagenet"]))
-    joined = domains_module.joined([files, part])
-    assert isinstance(joined, JoinedImages) and joined.shape[0] == len(files) + len(part)
-    np.testing.assert_array_equal(joined[np.array([len(files)])], part[:1])
-    assert len(joined.fingerprint()) == 64
-
-
-def _encoded(root):
-    from benchmark.data.images import View
-
-    (train, _), _, _ = ImageNet().parts(root)
-    return train, View(8, 8)
+    (train, _), _, _ = ImageNet().parts(roots["imagenet"])
+    files = EncodedImages(train, View(8, 8))
+    both = joined([files, part])
+    assert isinstance(both, JoinedImages) and both.shape[0] == len(files) + len(part)
+    np.testing.assert_array_equal(both[np.array([len(files)])], part[:1])
+    assert len(both.fingerprint()) == 64
 
 
 @pytest.mark.parametrize(
@@ -110,15 +104,11 @@ def test_side_information_from_another_domain_needs_its_root(roots):
 
 
 @pytest.mark.parametrize("verb", ["check", "get", "resize"])
-def test_each_of_two_datasets_is_looked_at_by_itself(verb, tmp_path, capsys):
-    from benchmark.cli.app import main
-
-    out = [] if verb == "check" else ["--out", str(tmp_path)]
-    with pytest.raises(SystemExit) as end:
-        main(["data", verb, "imagenet-places365", *out])
-    assert end.value.code == 2
+def test_each_of_two_datasets_is_looked_at_by_itself(verb, tmp_path):
+    out = [] if verb == "check" else ["--out", tmp_path]
+    code, _, error = call("data", verb, "imagenet-places365", *out)
     said = "imagenet-places365 joins imagenet and places365: name one of them, with its own folder"
-    assert capsys.readouterr().err == f"bench: data: {said}\n"
+    assert (code, error) == (2, f"bench: data: {said}\n")
 
 
 def test_a_folder_whose_name_looks_like_two(tmp_path):

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+from support.command import call
 
 from benchmark.config.declarations import Download, Origin
 from benchmark.data.downloads import fetch, is_original
@@ -131,19 +132,12 @@ def test_an_address_that_is_not_there(wanted, tmp_path):
         fetch(closed, tmp_path)
 
 
-def test_command(wanted, server, tmp_path, monkeypatch, capsys):
-    from benchmark.cli.app import main
-
+def test_command(wanted, server, tmp_path, monkeypatch):
     origin = Origin("https://a.page", licence="CC0", downloads=(wanted,))
     monkeypatch.setattr(Omniglot, "origin", origin)
-    with pytest.raises(SystemExit) as end:
-        main(["data", "get", "omniglot", "--out", str(tmp_path)])
-    printed = capsys.readouterr().out
-    assert end.value.code == 0
-    assert printed.splitlines() == [
-        "licence: CC0",
-        f"{tmp_path}/file.zip: downloaded, as published",
-    ]
+    code, printed, _ = call("data", "get", "omniglot", "--out", tmp_path)
+    told = f"licence: CC0\n{tmp_path}/file.zip: downloaded, as published\n"
+    assert (code, printed) == (0, told)
 
 
 @pytest.mark.parametrize(
@@ -151,25 +145,20 @@ def test_command(wanted, server, tmp_path, monkeypatch, capsys):
     [("imagenet", "may not be downloaded: register"), ("glyphs", "has no files"),
      ("cifar", "did you mean 'cifar100'")],
 )  # fmt: skip
-def test_what_cannot_be_downloaded_is_one_line(name, message, tmp_path, capsys):
-    from benchmark.cli.app import main
-
-    with pytest.raises(SystemExit) as end:
-        main(["data", "get", name, "--out", str(tmp_path)])
-    error = capsys.readouterr().err
-    assert end.value.code == 2 and message in error and len(error.splitlines()) == 1
+def test_what_cannot_be_downloaded_is_one_line(name, message, tmp_path):
+    code, _, error = call("data", "get", name, "--out", tmp_path)
+    assert code == 2 and message in error and len(error.splitlines()) == 1
 
 
 def packed(folder, files, level):
     """A zip of these files in this order, and its bytes."""
     folder.mkdir(exist_ok=True)
-    with zipfile.ZipFile(
-        folder / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=level
-    ) as archive:
+    file = folder / "a.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
         archive.mkdir("of")
         for name, content in files.items():
             archive.writestr(name, content)
-    return (folder / "a.zip").read_bytes()
+    return file.read_bytes()
 
 
 def test_an_archive_that_is_packed_anew_is_known_by_its_files(wanted, server, tmp_path):

@@ -1,19 +1,17 @@
 """A smaller copy of a data root: read by the same reader, kept apart by its hash."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from PIL import Image
+from support.command import call
 
-from benchmark.cli.app import main
 from benchmark.data.imagenet import ImageNet
 from benchmark.data.vggface2 import VggFace2
 from benchmark.errors import BenchError
 
-
-def resize(*arguments, capsys):
-    with pytest.raises(SystemExit) as end:
-        main(["data", "resize", *map(str, arguments)])
-    return end.value.code, *capsys.readouterr()
+resize = partial(call, "data", "resize")
 
 
 @pytest.fixture
@@ -34,10 +32,10 @@ def root(tmp_path):
     return tmp_path / "large"
 
 
-def test_a_copy_reads_as_the_originals_do(root, tmp_path, capsys):
+def test_a_copy_reads_as_the_originals_do(root, tmp_path):
     out = tmp_path / "small"
     arguments = ("imagenet", "--data-root", root, "--out", out, "--side", "96")
-    code, printed, error = resize(*arguments, capsys=capsys)
+    code, printed, error = resize(*arguments)
     assert (code, error) == (0, "") and "8 images, 8 of them written now" in printed
     reader = ImageNet(image_size=64)
     large, small = reader.load(root), reader.load(out)
@@ -53,19 +51,19 @@ def test_a_copy_reads_as_the_originals_do(root, tmp_path, capsys):
     said = small.facts["resized"]
     assert said["side"] == 96 and said["of"] == large.facts["files"]
     assert "resized" not in large.facts
-    assert "0 of them written now" in resize(*arguments, capsys=capsys)[1]
-    code, _, error = resize(*arguments[:-1], "48", capsys=capsys)
+    assert "0 of them written now" in resize(*arguments)[1]
+    code, _, error = resize(*arguments[:-1], "48")
     assert code == 2 and "another size" in error
 
 
-def test_what_cannot_be_resized_is_one_line(root, tmp_path, capsys):
-    code, _, error = resize("vggface2", "--data-root", root, "--out", tmp_path / "x", capsys=capsys)
+def test_what_cannot_be_resized_is_one_line(root, tmp_path):
+    code, _, error = resize("vggface2", "--data-root", root, "--out", tmp_path / "x")
     assert code == 2 and "boxes and landmarks" in error and len(error.splitlines()) == 1
-    code, _, error = resize("imagenet", "--data-root", root, "--out", root / "x", capsys=capsys)
+    code, _, error = resize("imagenet", "--data-root", root, "--out", root / "x")
     assert code == 2 and "outside of" in error
     victim = root / "train/n01440764/n01440764_0.JPEG"
     victim.write_bytes(victim.read_bytes()[:300])
-    code, _, error = resize("imagenet", "--data-root", root, "--out", tmp_path / "x", capsys=capsys)
+    code, _, error = resize("imagenet", "--data-root", root, "--out", tmp_path / "x")
     assert code == 2 and victim.name in error and len(error.splitlines()) == 1
     assert not list((tmp_path / "x").rglob("*.part")) and not (tmp_path / "x/resized.json").exists()
 
@@ -79,15 +77,15 @@ def test_a_damaged_note_is_refused(root, text):
         VggFace2().source(root)
 
 
-def test_lists_of_others_are_left_alone(root, tmp_path, capsys):
+def test_lists_of_others_are_left_alone(root, tmp_path):
     out = tmp_path / "small"
     out.mkdir()
     mapping = out / "LOC_synset_mapping.txt"
     mapping.write_text("mine")
     arguments = ("imagenet", "--data-root", root, "--out", out)
-    code, _, error = resize(*arguments, capsys=capsys)
+    code, _, error = resize(*arguments)
     assert code == 2 and "is there, and not a copy of" in error
     assert mapping.read_text() == "mine"
     mapping.unlink()
     mapping.symlink_to(root / mapping.name)
-    assert resize(*arguments, capsys=capsys)[0] == 2 and mapping.is_symlink()
+    assert resize(*arguments)[0] == 2 and mapping.is_symlink()
