@@ -196,8 +196,8 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     """A key by which ``img10`` comes after ``img9``.
 
     Example:
-        >>> sorted(["b10", "b9", "a11"], key=natural)
-        ['a11', 'b9', 'b10']
+        >>> sorted(["10.jpg", "9.jpg", "1_10.jpg", "1_9.jpg"], key=natural)
+        ['1_9.jpg', '1_10.jpg', '9.jpg', '10.jpg']
     """
     parts = re.split(r"(\d+)", name)
     return [(1, int(p), p) if i % 2 else (0, 0, p) for i, p in enumerate(parts)]

@@ -23,11 +23,14 @@ def settings(*sets):
 # --- what comes with it
 
 
-def test_a_protocol_names_its_source_and_what_it_asks() -> None:
+def test_a_protocol_names_its_source_and_what_it_asks_and_a_track_its_pictures() -> None:
     for name in registry.protocol_files():
         made = load_protocol(name)
         assert any(p in made.source for p in ("FCT", "BCT", "BT2", "FastFill")), name
-        assert len(made.question) > 40 and made.version >= 1
+        assert len(made.question) > 40 and made.version >= 1 and made.scenario, name
+    for name in registry.track_files():
+        track = load_track(name)
+        assert track.kind and track.subject, name
 
 
 def heads(name):
@@ -268,13 +271,6 @@ def test_a_group_that_the_dataset_does_not_have(tmp_path) -> None:
         assert not trained(tmp_path)
 
 
-def test_an_evaluation_without_items(tmp_path) -> None:
-    """Classes count among those trained on, of which ``test`` has none."""
-    path = write(tmp_path, evaluation={"classes": [0, 0.5]})
-    with pytest.raises(BenchError, match=r"mine.yaml: evaluation: classes .*trained on.*got none"):
-        quick(tmp_path, path)
-
-
 # --- a new protocol is one file
 
 
@@ -319,11 +315,3 @@ def test_words_for_readers_name_no_work():
         for p, t in ((protocol, track), (other, renamed))
     }
     assert len(keys) == 1
-
-
-def test_every_protocol_and_track_says_what_happens_on_which_pictures():
-    for name in registry.protocol_files():
-        assert load_protocol(name).scenario, name
-    for name in registry.track_files():
-        track = load_track(name)
-        assert track.kind and track.subject, name

@@ -152,12 +152,6 @@ def test_the_track_itself_stays(toy):
     assert toy.model_dump() == before
 
 
-def test_a_model_that_the_track_does_not_have(toy):
-    generations = [{"name": "old"}, {"name": "new", "model": "nwe"}]
-    with pytest.raises(BenchError, match="no model 'nwe'; did you mean 'new'"):
-        set_up(protocol(generations=generations), toy, {}, [])
-
-
 def test_unknown_parameters_of_a_method():
     with pytest.raises(BenchError, match="did you mean 'weight'"):
         registry.method("bct", {"weigth": 2})

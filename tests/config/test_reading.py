@@ -177,13 +177,15 @@ def test_settings(text, value):
         (["old.head"], "expected key=value, got 'old.head'"),
         (["=3"], "expected key=value"),
         (["a.b=1", "a.b=2"], "'a.b' is given twice"),
-        (["a.b=[1,"], "a.b: cannot read the value"),
+        (["a.b=[1,"], "--set a.b: cannot read the value"),
+        (["a.b=" + "[\0" * 10_000], "--set a.b: cannot read the value"),
     ],
 )
 def test_settings_refused(pairs, words):
     with pytest.raises(BenchError) as caught:
         parse_settings(pairs)
-    assert words in str(caught.value)
+    line = str(caught.value)
+    assert words in line and line.isprintable() and len(line) < 700
 
 
 def test_nearest():

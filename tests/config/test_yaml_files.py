@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.config import registry
-from benchmark.config.loading import load_protocol, load_track
-from benchmark.config.reading import parse_settings, read_yaml
+from benchmark.config.reading import read_yaml
 from benchmark.config.yaml_files import parse_yaml
 from benchmark.errors import BenchError
 
@@ -144,18 +143,3 @@ def test_committed_files_are_read_as_by_plain_yaml():
     assert len(files) > 20
     for path in files:
         assert read_yaml(path) == yaml.safe_load(path.read_text())
-    for name in registry.protocol_files():
-        load_protocol(name)
-    for name in registry.track_files():
-        load_track(name)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["!!int abc", "*a", "&a b", "[" * 10_000, ".nan", ".inf", "1" * 10_000, "{a: 1, a: 2}", "\0",
-     "1: 2: 3", "[1", "{1: 2}", '"\\U00110000"'],
-)  # fmt: skip
-def test_settings_refused(text):
-    with pytest.raises(BenchError, match=r"^--set a\.b: cannot read the value") as caught:
-        parse_settings([f"a.b={text}"])
-    assert str(caught.value).isprintable() and len(str(caught.value)) < 700

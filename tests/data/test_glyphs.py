@@ -140,19 +140,19 @@ def test_source_tells_what_changes_the_images():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "options", "message"),
     [
-        ({"strenght": 1.0}, "unknown key 'strenght'; did you mean 'strength'"),
-        ({"strength": "1"}, "strength: expected a number, got '1'"),
-        ({"strength": -1.0}, "strength: expected at least 0.0, got -1"),
-        ({"strength": float("nan")}, "strength: expected a finite number, got "),
-        ({"draws": 0}, "draws: expected at least 1, got 0"),
-        ({"draws": True}, "draws: expected a whole number, got True"),
-        ({"version": 2}, "version: expected one of [1], got 2"),
-        ({"seed": -1}, "seed: expected at least 0, got -1"),
+        ("glyphs", {"strenght": 1.0}, "unknown key 'strenght'; did you mean 'strength'"),
+        ("glyphs", {"strength": -1.0}, "strength: expected at least 0.0, got -1"),
+        ("glyphs", {"strength": float("nan")}, "strength: expected a finite number, got "),
+        ("glyphs", {"draws": 0}, "draws: expected at least 1, got 0"),
+        ("glyphs", {"version": 2}, "version: expected one of [1], got 2"),
+        ("glyphs", {"seed": -1}, "seed: expected at least 0, got -1"),
+        ("scenes", {"classes": 9}, "classes: expected at least 10, got 9"),
+        ("scenes", {"clutter": 2}, "clutter: expected at most 1.0, got 2"),
     ],
 )
-def test_wrong_options(options, message):
-    with pytest.raises(BenchError, match=r"^dataset glyphs: ") as error:
-        read_options("glyphs", options)
+def test_wrong_options(name, options, message):
+    with pytest.raises(BenchError, match=f"^dataset {name}: ") as error:
+        read_options(name, options)
     assert message in str(error.value)

@@ -209,6 +209,12 @@ def test_rows_in_any_order_subsets_and_prefetching(tmp_path, pictures):
     np.testing.assert_array_equal(small, want)
 
 
+@pytest.mark.parametrize("name", ["", "/etc/x", "a/../../x", "a\nb"])
+def test_names_that_leave_the_folder(tmp_path, name):
+    with pytest.raises(BenchError, match="unexpected file name"):
+        Files.checked(tmp_path, [name])
+
+
 def test_broken_images_are_named(tmp_path):
     (tmp_path / "a.jpg").write_bytes(b"no image")
     images = EncodedImages(Files(tmp_path, ("a.jpg",)), View(8, 8))

@@ -149,6 +149,7 @@ ROWS: list[tuple[str, Harm, str, dict]] = [
         "Greek/characterA/0001_01.png", "Greek/character01/one.png", "readme.txt")
       for words in ("unexpected name, expected ALPHABET/",)),
     ("omniglot", {DRAWN: b"no archive"}, "images_background.zip: cannot be read", {}),
+    ("omniglot", {DRAWN: None}, "no class folder found: expected images_background.zip", {}),
     ("omniglot", {}, "unknown key 'sed'; did you mean 'seed'", {"sed": 1}),
     # texts
     *(("banking77", {file: content}, words, {}) for file, content, words in (

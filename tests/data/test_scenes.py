@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmark.data.base import read_options
 from benchmark.data.glyphs import Glyphs
 from benchmark.data.scenes import Scenes
 from benchmark.data.splits import generator
-from benchmark.errors import BenchError
 
 
 @pytest.fixture
@@ -72,21 +70,9 @@ def test_sizes(options, classes, images):
 def test_fewer_classes_are_evaluated_on_the_same_ones():
     few, all_ = Scenes(classes=26, draws=1), Scenes(draws=1)
     a, b = few.load(None), all_.load(None)
-    assert (
-        set(a.train.labels.tolist()) == set(range(26))
-        and len(a.train) == few.sizes()["train_images"]
-    )
+    assert set(a.train.labels.tolist()) == set(range(26))
+    assert len(a.train) == few.sizes()["train_images"]
     a_test, b_test = a.evaluations["test"], b.evaluations["test"]
     assert np.array_equal(a_test.labels, b_test.labels)
     assert np.array_equal(a_test.images, b_test.images)
     assert set(a.evaluations["seen"].labels.tolist()) == set(range(0, 26, 3))
-
-
-def test_wrong_options():
-    for options, message in (
-        ({"classes": 9}, "classes: expected at least 10, got 9"),
-        ({"clutter": 2}, "clutter: expected at most 1.0, got 2"),
-    ):
-        with pytest.raises(BenchError, match="dataset scenes: ") as error:
-            read_options("scenes", options)
-        assert message in str(error.value)
