@@ -1,15 +1,13 @@
 """Settings of a protocol, overrides by tracks, groups: read strictly, and run."""
 
 import pytest
-import yaml
-from support.protocol_files import write
+from support.protocol_files import write, write_track
+from support.toy_runs import run_below
 
-from benchmark.api import run
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.overrides import expand
 from benchmark.errors import BenchError
-from benchmark.harness.execution import Compute
 from benchmark.harness.graph import record_key
 from benchmark.harness.requests import make_request as request
 from benchmark.harness.requests import make_requests as requests
@@ -112,16 +110,18 @@ def test_settings_do_not_count_as_changes_but_make_records_of_their_own(tmp_path
     assert len(keys) == len(asked)
 
 
+def key(protocol, track):
+    return record_key(set_up(protocol, track, {}, []), {}, "bct", 0, None)
+
+
 def test_what_others_ask_of_a_track_renames_no_record() -> None:
     protocol, track = load_protocol("open-class"), load_track("toy")
     models = {n: track.models[n] for n in ("old", "new")}
     bare = track.model_copy(update={"groups": {}, "protocols": {}, "models": models})
-    keys = {record_key(set_up(protocol, t, {}, []), {}, "bct", 0, None) for t in (track, bare)}
-    assert len(keys) == 1
+    assert key(protocol, track) == key(protocol, bare)
     grouped = load_protocol("out-of-domain:away")
     other = track.model_copy(update={"groups": {**track.groups, "away": ("even",)}})
-    keys = {record_key(set_up(grouped, t, {}, []), {}, "bct", 0, None) for t in (track, other)}
-    assert len(keys) == 2
+    assert key(grouped, track) != key(grouped, other)
 
 
 # --- tracks
@@ -129,15 +129,12 @@ def test_what_others_ask_of_a_track_renames_no_record() -> None:
 
 def test_a_track_overrides_fractions(tmp_path) -> None:
     """Places has 182 old classes of 365, the first of the data set."""
-    path = tmp_path / "places.yaml"
     change = {"old.classes": [0, 0.5], "protocol.order": "dataset"}
-    value = {"id": "places", "version": 1, "title": "P", "extends": "toy",
-             "protocols": {"extended-class": change}}  # fmt: skip
-    path.write_text(yaml.safe_dump(value))
-    setup = request(["bct"], "extended-class", str(path)).setup
+    path = write_track(tmp_path, "places", protocols={"extended-class": change})
+    setup = request(["bct"], "extended-class", path).setup
     assert setup.protocol.generations[0].classes == (0, 0.5)
     assert setup.protocol.order == "dataset" and setup.changed == {}
-    assert request(["bct"], "open-class", str(path)).setup.protocol.order == "seeded"
+    assert request(["bct"], "open-class", path).setup.protocol.order == "seeded"
     for wrong, words in (
         ({"extended-clas": change}, "did you mean 'extended-class'"),
         (
@@ -145,9 +142,9 @@ def test_a_track_overrides_fractions(tmp_path) -> None:
             "places.yaml: protocols.extended-class: odl",
         ),
     ):
-        path.write_text(yaml.safe_dump({**value, "protocols": wrong}))
+        write_track(tmp_path, "places", protocols=wrong)
         with pytest.raises(BenchError, match=words):
-            request(["bct"], "extended-class", str(path))
+            request(["bct"], "extended-class", path)
 
 
 def test_multiples_of_what_the_track_says() -> None:
@@ -179,11 +176,9 @@ def test_a_protocol_s_parameters_of_any_method_are_checked_in_planning(tmp_path,
 
 
 def test_options_that_the_dataset_does_not_have(tmp_path):
-    path = tmp_path / "other.yaml"
-    value = {"id": "other", "version": 1, "title": "O", "extends": "toy", "data": {"classez": 8}}
-    path.write_text(yaml.safe_dump(value))
+    path = write_track(tmp_path, "other", data={"classez": 8})
     with pytest.raises(BenchError, match=r"other.yaml: data: unknown key 'classez'"):
-        request(["bct"], "open-class", str(path))
+        request(["bct"], "open-class", path)
 
 
 @pytest.mark.parametrize(
@@ -234,11 +229,9 @@ def test_what_is_wrong_itself_refuses_every_setting(tmp_path) -> None:
             requests(["bct"], path, "toy")
 
 
-def quick(tmp_path, protocol, methods=("independent",), **options):
-    return run(
-        methods, protocol, "toy", store=tmp_path / "store", out=tmp_path / "out",
-        compute=Compute("cpu"), settings={"recipe.epochs": 1, "data.classes": 16}, **options,
-    )  # fmt: skip
+def quick(tmp_path, protocol, methods=("independent",)):
+    short = {"recipe.epochs": 1, "data.classes": 16}
+    return run_below(tmp_path, methods, protocol, "toy", settings=short)
 
 
 @pytest.mark.parametrize(("at", "name"), [(0, "old"), (1, "new")])
@@ -257,17 +250,13 @@ def trained(tmp_path):
 
 def test_a_group_that_the_dataset_does_not_have(tmp_path) -> None:
     """Nothing smaller is made of it in silence."""
-    path = tmp_path / "other.yaml"
-    track = {"id": "other", "version": 1, "title": "O", "extends": "toy",
-             "groups": {"home": ["even", "evn"]}}  # fmt: skip
-    path.write_text(yaml.safe_dump(track))
+    path = write_track(tmp_path, "other", groups={"home": ["even", "evn"]})
     for changes in (
         {"generations": [{"name": "old"}, {"name": "new", "groups": ["home"]}]},
         {"evaluation": {"groups": ["home"]}},
     ):
         with pytest.raises(BenchError, match=r"mine.yaml: .*unknown group .*'evn'; did you mean"):
-            run(["bct"], write(tmp_path, **changes), str(path), store=tmp_path / "store",
-                out=tmp_path / "out", compute=Compute("cpu"))  # fmt: skip
+            run_below(tmp_path, ["bct"], write(tmp_path, **changes), path)
         assert not trained(tmp_path)
 
 
@@ -310,8 +299,4 @@ def test_words_for_readers_name_no_work():
     words = {"kind": "photographs", "subject": "others", "title": "Other", "note": "Other"}
     other = protocol.model_copy(update={"scenario": "other", "title": "Other"})
     renamed = track.model_copy(update=words)
-    keys = {
-        record_key(set_up(p, t, {}, []), {}, "bct", 0, None)
-        for p, t in ((protocol, track), (other, renamed))
-    }
-    assert len(keys) == 1
+    assert key(protocol, track) == key(other, renamed)

@@ -1,7 +1,7 @@
 """Protocols, tracks, and the changes of a run."""
 
 import pytest
-import yaml
+from support.protocol_files import write_track
 
 from benchmark.config import registry
 from benchmark.config.generations import GenerationSpec
@@ -71,19 +71,9 @@ def test_the_four_scenarios_of_mixbct():
         assert load_protocol(name).old_head == "discarded"
 
 
-def write(folder, name, value):
-    path = folder / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(value))
-    return str(path)
-
-
 def test_a_track_extends_another(tmp_path):
-    path = write(
-        tmp_path, "mine",
-        {"id": "mine", "version": 3, "title": "Mine", "extends": "toy",
-         "models": {"old": {"head": "cosface"}}, "recipe": {"augment": {"rotate": 9}}},
-    )  # fmt: skip
-    made, base = load_track(path), load_track("toy")
+    changes = {"models": {"old": {"head": "cosface"}}, "recipe": {"augment": {"rotate": 9}}}
+    made, base = load_track(write_track(tmp_path, version=3, **changes)), load_track("toy")
     assert made.models["old"] == base.models["old"].model_copy(update={"head": "cosface"})
     assert made.models["new"] == base.models["new"]
     assert made.recipe == base.recipe.model_copy(
@@ -94,9 +84,8 @@ def test_a_track_extends_another(tmp_path):
 
 def test_another_head_keeps_nothing_that_was_said_of_one(tmp_path):
     """The scale and margin of arcface would be refused beside softmax."""
-    value = {"id": "mine", "version": 1, "title": "Mine", "extends": "glyphs",
-             "models": {"new": {"head": "softmax"}, "mobile": {"dim": 32}}}  # fmt: skip
-    made = load_track(write(tmp_path, "mine", value))
+    models = {"new": {"head": "softmax"}, "mobile": {"dim": 32}}
+    made = load_track(write_track(tmp_path, extends="glyphs", models=models))
     usual = load_track("toy").models["old"]
     assert (made.models["new"].head, made.models["new"].scale) == ("softmax", usual.scale)
     assert (made.models["mobile"].head, made.models["mobile"].scale) == ("arcface", 16)

@@ -3,12 +3,11 @@
 A row of a table is what stands otherwise in a sound file or run, and the words of the line.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from support.protocol_files import NEW, OLD, write
+from support.protocol_files import NEW, OLD, write, write_track
 
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.errors import BenchError
@@ -180,10 +179,8 @@ TRACKS: list[Row] = [
 
 @pytest.mark.parametrize(("changes", "words"), TRACKS, ids=ids(TRACKS))
 def test_tracks(tmp_path, changes, words):
-    path = tmp_path / "mine.yaml"
-    path.write_text(json.dumps({"id": "mine", "extends": "toy", **changes}))
     with pytest.raises(BenchError, match=words) as caught:
-        load_track(str(path))
+        load_track(write_track(tmp_path, **changes))
     line = str(caught.value)
     assert "\n" not in line and (line.startswith("mine.yaml: ") or changes.get("extends"))
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from PIL import Image, ImageDraw
+from support.protocol_files import write_track
+from support.toy_runs import run_below
 
-from benchmark import run
 from benchmark.config import registry
 from benchmark.config.loading import load_track
 from benchmark.config.seeds import parse_seeds
 from benchmark.errors import BenchError
-from benchmark.harness.execution import Compute
 
 
 def test_high_quality_track_changes_only_the_training_of_the_old_model() -> None:
@@ -26,9 +24,9 @@ def test_high_quality_track_changes_only_the_training_of_the_old_model() -> None
 @pytest.mark.slow
 @pytest.mark.data
 def test_omniglot(omniglot, tmp_path) -> None:
-    records = run(
-        ["l2", "fct"], "open-class", "omniglot", data_root=omniglot, store=tmp_path / "s",
-        out=tmp_path / "o", compute=Compute("cpu"), settings={"recipe.epochs": 8},
+    records = run_below(
+        tmp_path, ["l2", "fct"], "open-class", "omniglot", data_root=omniglot,
+        settings={"recipe.epochs": 8},
     )  # fmt: skip
     independent = records[0].scores
     assert independent["new/new"]["cmc_at_1"] > 10 * independent["new/old"]["cmc_at_1"]
@@ -43,9 +41,8 @@ def test_folder_of_photographs(tmp_path) -> None:
             image = Image.new("RGB", (40 + c, 30 + i), (20 * c, 255 - 20 * c, 40 * (c % 6)))
             ImageDraw.Draw(image).ellipse((5 + i, 5, 20 + i, 20), fill=(10 * i, 0, 20 * c))
             image.save(tmp_path / "d" / f"class{c}" / f"{i}.jpg")
-    records = run(
-        ["fct"], "open-class", "folder", data_root=tmp_path / "d", store=tmp_path / "s",
-        out=tmp_path / "o", compute=Compute("cpu"),
+    records = run_below(
+        tmp_path, ["fct"], "open-class", "folder", data_root=tmp_path / "d",
         settings={
             "recipe.epochs": 2, "recipe.transform_steps": 10, "recipe.precision": "32-true",
             "old.backbone": "convnet-4", "new.backbone": "convnet-4",
@@ -57,10 +54,8 @@ def test_folder_of_photographs(tmp_path) -> None:
 
 @pytest.mark.parametrize("name", ["a b", ".hidden", "x" * 101, "\x1b[2J"])
 def test_names_that_are_no_ids(tmp_path, name):
-    path = tmp_path / f"{name}.yaml"
-    path.write_text(json.dumps({"id": name, "extends": "toy"}))
     with pytest.raises(BenchError, match="id: expected letters"):
-        load_track(str(path))
+        load_track(write_track(tmp_path, name))
 
 
 @pytest.mark.parametrize(

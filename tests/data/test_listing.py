@@ -12,11 +12,10 @@ from support import small_sets
 from support.command import call
 from support.pictures import write_noise
 from support.refused import refused_data
+from support.toy_runs import run_below
 
-from benchmark.api import run
 from benchmark.data.folder import Folder
 from benchmark.data.listing import Pattern, of_table
-from benchmark.harness.execution import Compute
 
 CLASSES = [f"c{i:02d}" for i in range(16)]
 NAMES = r"(?P<class>c\d+)/(?P<group>day|night)-cam(?P<camera>\d)-\d\.png"
@@ -151,10 +150,9 @@ def test_such_protocols_run_on_own_images(seen_by_cameras, tmp_path, small, prot
     }  # fmt: skip
     if protocol == "bias":
         settings |= {"track.groups": {"scarce": ["night"]}, "old.thinned": {"scarce": 0.5}}
-    record = run(
-        ["procrustes"], protocol, "folder", data_root=seen_by_cameras, settings=settings,
-        store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu"),
-    )[-1]  # fmt: skip
+    record = run_below(
+        tmp_path, ["procrustes"], protocol, "folder", data_root=seen_by_cameras, settings=settings
+    )[-1]
     assert record.status == "done" and scores <= set(record.scores["new/old"])
     assert record.dataset.facts["groups"] == 2
 

@@ -1,16 +1,23 @@
 import numpy as np
 import pytest
 from support.pictures import write_jpeg
+from support.toy_runs import run_below
 
-from benchmark import run
 from benchmark.data.market1501 import Market1501
 from benchmark.errors import BenchError
-from benchmark.harness.execution import Compute
 from benchmark.tasks.reidentification import Reidentification
+
+
+def boxes(root, **names):
+    """Folders of boxes, by the stems of their names."""
+    for part, stems in names.items():
+        for stem in stems:
+            write_jpeg(root / part / f"{stem}.jpg", 10, (16, 32))
 
 
 @pytest.fixture
 def market(tmp_path):
+    """One below the data root, as the archive extracts."""
     root = tmp_path / "Market-1501-v15.09.15"
     names = {
         "bounding_box_train": ["0002_c1s1_000451_03", "0010_c2s1_000001_01", "0007_c6s3_000001_01"],
@@ -20,11 +27,9 @@ def market(tmp_path):
         ],
         "query": ["0001_c1s1_001051_00", "1501_c1s1_000001_00"],
     }  # fmt: skip
-    for part, stems in names.items():
-        for stem in stems:
-            write_jpeg(root / part / f"{stem}.jpg", 10, (16, 32))
+    boxes(root, **names)
+    for part in names:
         (root / part / "Thumbs.db").write_bytes(b"x")
-    return root
 
 
 def test_market1501(market, tmp_path):
@@ -69,21 +74,18 @@ def test_market1501_from_files_to_a_record(tmp_path, monkeypatch, small):
             name = f"{person:04d}_c{camera}s1_000001_00.jpg"
             write_jpeg(root / part / name, 12 * person, (8, 16))
     write_jpeg(root / "bounding_box_test" / "-1_c1s1_000001_00.jpg", 180, (8, 16))
-    (record, _) = run(
-        ["independent", "l2"], "market1501", "market1501", data_root=root, store=tmp_path / "s",
-        out=tmp_path / "o", compute=Compute("cpu"),
+    (record, _) = run_below(
+        tmp_path, ["independent", "l2"], "market1501", "market1501", data_root=root,
         settings={**small, "recipe.batch_size": 8, "data.height": 16, "data.width": 8},
     )  # fmt: skip
-    assert not list((tmp_path / "s").rglob("train.images.npy"))
+    assert not list((tmp_path / "store").rglob("train.images.npy"))
     counts = record.counts["new/old"]
     assert (counts["n_query"], counts["n_gallery"], counts["n_junk"]) == (2, 7, 1)
     assert record.as_json()["dataset"]["facts"]["distractors"] == 2
 
 
 def people(tmp_path, names):
-    for part, stems in names.items():
-        for stem in stems:
-            write_jpeg(tmp_path / part / f"{stem}.jpg", 10, (16, 32))
+    boxes(tmp_path, **names)
     return Market1501(height=16, width=8).load(tmp_path)
 
 

@@ -5,11 +5,10 @@ import struct
 import numpy as np
 from support.pictures import jpeg
 from support.small_sets import MAGIC, faces, packed, packed_face, write_ijbc, write_records
+from support.toy_runs import run_below
 
-from benchmark import run
 from benchmark.data.ms1mv3_ijbc import Ms1mv3Ijbc
 from benchmark.data.recordio import joined
-from benchmark.harness.execution import Compute
 
 
 def test_ms1mv3_ijbc(tmp_path, reds):
@@ -58,14 +57,18 @@ def test_records_that_contain_the_magic_number(tmp_path, reds):
 # --- from files to records
 
 
+def independent(root, protocol, settings):
+    write_records(root / "ms1mv3", faces(n_people=20))
+    write_ijbc(root / "IJBC")
+    settings |= {"recipe.batch_size": 8, "data.image_size": 16}
+    (record,) = run_below(
+        root, ["independent"], protocol, "ms1mv3-ijbc", data_root=root, settings=settings
+    )
+    return record
+
+
 def test_ijbc_from_files_to_a_record(tmp_path, small):
-    write_records(tmp_path / "ms1mv3", faces(n_people=20))
-    write_ijbc(tmp_path / "IJBC")
-    (record,) = run(
-        ["independent"], "ijbc-1v1", "ms1mv3-ijbc", data_root=tmp_path, store=tmp_path / "s",
-        out=tmp_path / "o", compute=Compute("cpu"),
-        settings={**small, "recipe.batch_size": 8, "data.image_size": 16, "track.far": [0.5]},
-    )  # fmt: skip
+    record = independent(tmp_path, "ijbc-1v1", small | {"track.far": [0.5]})
     assert record.status == "done"
     assert set(record.scores["old/new"]) == set(record.scores["new/old"])
     counts = record.counts["old/new"]
@@ -74,13 +77,7 @@ def test_ijbc_from_files_to_a_record(tmp_path, small):
 
 def test_ijbc_1n_from_files_to_a_record(tmp_path, small):
     """Each gallery refuses the probes of people who are enrolled in the other one only."""
-    write_records(tmp_path / "ms1mv3", faces(n_people=20))
-    write_ijbc(tmp_path / "IJBC")
-    (record,) = run(
-        ["independent"], "ijbc-1vn", "ms1mv3-ijbc", data_root=tmp_path, store=tmp_path / "s",
-        out=tmp_path / "o", compute=Compute("cpu"),
-        settings={**small, "recipe.batch_size": 8, "data.image_size": 16, "track.fpir": [0.5]},
-    )  # fmt: skip
+    record = independent(tmp_path, "ijbc-1vn", small | {"track.fpir": [0.5]})
     counts, scores = record.counts["new/old"], record.scores["new/old"]
     assert [counts[f"n_enrolled_g{i}"] for i in (1, 2)] == [2, 1]
     assert [counts[f"n_mated_g{i}"] for i in (1, 2)] == [2, 1]

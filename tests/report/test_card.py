@@ -21,10 +21,8 @@ def test_notes():
 
 def test_words(tmp_path):
     card = method_card("bct:distill", tmp_path)
-    assert (
-        card["needs"] == ["the old classifier", "stored old features"]
-        and card["cost"] == "not measured yet"
-    )
+    assert card["needs"] == ["the old classifier", "stored old features"]
+    assert card["cost"] == "not measured yet"
     assert card["parameters"]["weight"] == "1.0  # lambda, BCT eq. 7"
     assert card["parameters"]["unknown"].startswith("'distill'")
     assert method_card("fct:simclr", tmp_path)["needs"][1] == "side-information simclr"

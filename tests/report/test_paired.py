@@ -44,9 +44,13 @@ def pair(tmp_path):
     )  # fmt: skip
 
 
+def results(one, case, metric):
+    return read_details(details_path(one.path)).results[case, metric]
+
+
 def by_hand(pair, case, metric, grouped):
     """Differences read from the files, one more identity on each side in plain loops."""
-    a, b = (read_details(details_path(f.path)).results[case, metric] for f in pair)
+    a, b = (results(each, case, metric) for each in pair)
     assert a.identity.tolist() == b.identity.tolist()
     difference = a.values - b.values
     parts = [difference[a.identity == k] for k in np.unique(a.identity)]
@@ -72,8 +76,7 @@ CONVERTED = "old'/old'"
 
 
 def width(line) -> float:
-    low, high = line.difference.ends
-    return high - low
+    return line.difference.high - line.difference.low
 
 
 def test_converted_galleries_are_compared_where_both_have_one(tmp_path) -> None:
@@ -111,9 +114,7 @@ def test_identities_make_intervals_honest(tmp_path) -> None:
         stored(tmp_path, "l2", {(CROSS, "map"): ~wins * 1.0}, WHO),
     )
     each, whole = (compare([pair[0]], [pair[1]], by=by)[0] for by in ("query", "identity"))
-    assert whole.difference.high - whole.difference.low > 2 * (
-        each.difference.high - each.difference.low
-    )
+    assert width(whole) > 2 * width(each)
 
 
 TAR = "tar_at_far_1e-3"
@@ -132,20 +133,13 @@ def test_thresholds_are_drawn_for_both(tmp_path) -> None:
     (line,) = compare([one], [other])
     difference = hits["bct"].mean() - hits["l2"].mean()
     assert line.difference.value == pytest.approx(difference)
-    alone = np.std(draws["bct"])
-    assert (
-        line.difference.low < difference < line.difference.high
-        and line.difference.high - line.difference.low < 2 * alone
-    )
+    assert line.difference.low < difference < line.difference.high
+    assert width(line) < 2 * np.std(draws["bct"])
     assert line.p_value < 0.001 and line.adjusted == line.p_value
     none = stored(tmp_path / "none", "l2", {key: hits["l2"], (CROSS, "map"): hits["l2"]}, WHO)
     both = stored(tmp_path / "b", "bct", {key: hits["bct"], (CROSS, "map"): hits["bct"]}, WHO)
     lines = {x.metric: x for x in compare([both], [none], metrics=[TAR, "map"])}
-    assert (lines[TAR].difference.low, lines[TAR].p_value, lines[TAR].adjusted) == (
-        None,
-        None,
-        None,
-    )
+    assert lines[TAR].difference.low is lines[TAR].p_value is lines[TAR].adjusted is None
     assert lines["map"].adjusted == lines["map"].p_value
     shown = render([text_table([*lines.values()], "bct", "l2", "identity")], "markdown")
     assert "fewer than 30 impostors" in shown and "over identities (or classes)" in shown
@@ -166,22 +160,18 @@ def test_seeds_are_averaged_query_by_query(tmp_path) -> None:
     other = {seed: stored(tmp_path, "l2", drawn(7 + seed, 0.0), WHO, seed) for seed in (1, 2, 3)}
     line = compare(list(one.values()), list(other.values()), cases=[CROSS], metrics=["map"])[0]
     assert line.seeds == (1, 2)
-    values = [
-        np.mean(
-            [read_details(details_path(f[s].path)).results[CROSS, "map"].values for s in (1, 2)]
-        )
-        for f in (one, other)
+    means = [
+        np.mean([results(side[s], CROSS, "map").values for s in (1, 2)]) for side in (one, other)
     ]
-    assert line.difference.value == pytest.approx(values[0] - values[1])
+    assert line.difference.value == pytest.approx(means[0] - means[1])
     assert line.n_queries == 120
 
 
 def test_the_same_twice_does_not_differ(pair) -> None:
     for line in compare([pair[0]], [pair[0]]):
         assert (line.difference.value, line.p_value) == (0, 1)
-        assert (
-            line.difference.low == -line.difference.high and 0.1 < line.difference.high < 0.3
-        )  # 20 identities: about 3 of them
+        assert line.difference.low == -line.difference.high
+        assert 0.1 < line.difference.high < 0.3, "20 identities: about 3 of them"
 
 
 def test_refused(tmp_path, pair) -> None:

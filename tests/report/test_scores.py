@@ -33,11 +33,6 @@ def test_rows_are_bounds_then_methods_in_order(records):
     assert table.cases == ("new/old", "new/new", "old'/old'")
 
 
-def test_one_seed_keeps_its_value_and_interval(records):
-    cell = row(make_table(records), "bct").cells[CMC, "new/old"]
-    assert (cell.value, cell.low, cell.high) == (0.60, 0.60 - 0.01, 0.60 + 0.02)
-
-
 def test_bounds_stand_where_they_bound(records):
     table = make_table(records)
     lower, upper = row(table, "lower"), row(table, "upper")
@@ -161,13 +156,6 @@ def test_main_metrics_take_the_strictest_sound_rate(make):
     assert make_table([record], metrics=["map"], cases=["new/new"]).cases == ("new/new",)
 
 
-def test_unknown_names_suggest_the_nearest(records):
-    with pytest.raises(BenchError, match="did you mean 'cmc_at_1'"):
-        make_table(records, metrics="cmc_at_10")
-    with pytest.raises(BenchError, match=r"unknown case 'new/od'.*'new/old'"):
-        make_table(records, cases="new/od")
-
-
 def test_protocols_tracks_and_changes_stand_apart(make):
     found = [make(), make(track="omniglot"), make(changed={"old.head": "arcface"}), make(seed=1)]
     tables = make_tables(found)
@@ -209,15 +197,6 @@ def test_ascii_terminals_get_ascii(records):
     terminal.show([text_table(make_table(records))], Console(file=out, width=100))
     out.flush()
     assert b"60.0 ~2.0" in out.buffer.getvalue()
-
-
-def test_blocks_hold_what_is_printed(records):
-    table = text_table(make_table(records))
-    assert [c.head for c in table.blocks[0].columns] == [
-        "new/old", "new/new", "old'/old'", "compatible", "gain",
-    ]  # fmt: skip
-    cells = table.rows[3].cells[0]
-    assert [cell.whole for cell in cells] == ["60.0 ±2.0", "80.0 ±2.0", "-", "yes", "25.0"]
 
 
 def test_a_difference_is_taken_within_each_seed(make):

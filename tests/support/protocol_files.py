@@ -1,4 +1,4 @@
-"""A protocol of one's own, as a file."""
+"""A protocol and a track of one's own, as files."""
 
 import json
 
@@ -13,4 +13,12 @@ def write(folder, **changes):
     """Write it with some fields otherwise; gives its path."""
     path = folder / "mine.yaml"
     path.write_text(json.dumps({**MINE, **changes}))
+    return str(path)
+
+
+def write_track(folder, name="mine", **changes):
+    """Write a track that is the toy one with some fields otherwise; gives its path."""
+    path = folder / f"{name}.yaml"
+    usual = {"id": name, "version": 1, "title": "T", "extends": "toy"}
+    path.write_text(json.dumps({**usual, **changes}))
     return str(path)

@@ -11,6 +11,14 @@ from benchmark.harness.store import Store
 ONE_EPOCH = {"recipe.epochs": 1, "recipe.transform_steps": 5}
 
 
+def run_below(root, methods, protocol, track, **options):
+    """Records of a run on the CPU whose store and records lie below a folder."""
+    return run(
+        methods, protocol, track, store=root / "store", out=root / "out", compute=Compute("cpu"),
+        **options,
+    )  # fmt: skip
+
+
 def toy(methods, store, out, protocol="open-class", **options):
     """Records of a run on the toy track."""
     options = {"compute": Compute("cpu"), **options}
