@@ -18,8 +18,8 @@ from pydantic_core import from_json
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import Origin
 from benchmark.config.files import read_bytes
-from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
-from benchmark.data.enrolment import single_item_templates
+from benchmark.data.base import Dataset
+from benchmark.data.enrolment import divided_sets
 from benchmark.data.splits import divided_classes, in_folds
 from benchmark.data.texts import TextDatasetReader, as_bytes
 from benchmark.errors import BenchError, located
@@ -71,18 +71,10 @@ class Banking77(TextDatasetReader):
         if self.tuning and not self.held_out:
             query = gallery & (in_folds(labels, 5, self.seed) == 0)
             trains = gallery = gallery & ~query
-
-        def items(first: int, end: int) -> Evaluation:
-            rows = np.flatnonzero((gallery | query) & (labels >= first) & (labels < end))
-            return single_item_templates(
-                texts[rows], labels[rows], seed=self.seed,
-                gallery=np.flatnonzero(gallery[rows]), query=np.flatnonzero(query[rows]),
-            )  # fmt: skip
-
-        rows: Ints = np.flatnonzero(trains & (labels >= 0) & (labels < len(kept)))
-        evaluations = {"seen": items(0, len(kept))}
-        evaluations["test"] = items(len(kept), len(order)) if len(held) else evaluations["seen"]
-        train_set = ImageSet(texts[rows], labels[rows])
+        train_set, evaluations = divided_sets(
+            texts, labels, (len(kept), len(order)), self.seed,
+            trains=trains, gallery=gallery, query=query,
+        )  # fmt: skip
         return Dataset(self.name, train_set, evaluations, tuple(names[c] for c in order))
 
 

@@ -48,60 +48,46 @@ class Domains(DatasetReader):
         """Both datasets."""
         return (self.home, self.away)
 
-    def _readers(self) -> list[DatasetReader]:
+    def _parts(self, root: Root) -> list[tuple[str, DatasetReader, Path | None]]:
+        """Both datasets with their folders; BenchError if one is not there, or both are one."""
         others = {name: it for name, it in registry.datasets().items() if name != self.name}
         for name in self.members:
             registry.known("dataset", name, others)
         if self.home == self.away:
             raise BenchError(f"dataset {self.name}: expected two datasets, got {self.home} twice")
-        return [read_options(name, self.options) for name in self.members]
+        folders = root if isinstance(root, Mapping) else dict.fromkeys(self.members, root)
+        return [(m, read_options(m, self.options), folders.get(m)) for m in self.members]
 
     def offers(self, root: Root) -> Offer:
         """Offers of both, and the groups that they are."""
-        one, other = (
-            reader.offers(_below(root, name))
-            for reader, name in zip(self._readers(), self.members, strict=True)
-        )
+        one, other = (reader.offers(folder) for _, reader, folder in self._parts(root))
         shared = one.evaluation_sets.keys() & other.evaluation_sets.keys()
         sets = {name: one.evaluation_sets[name] for name in sorted(shared)}
         return Offer((one.columns & other.columns & _BOTH) | {"groups"}, sets)
 
     def source(self, root: Root) -> dict[str, Any]:
         """All that determines both."""
-        return {
-            name: reader.source(_below(root, name))
-            for reader, name in zip(self._readers(), self.members, strict=True)
-        }
+        return {name: reader.source(folder) for name, reader, folder in self._parts(root)}
 
     def load(self, root: Root) -> Dataset:
         """Read both and put them together; BenchError if their images differ in size."""
-        parts = [
-            reader.load(_below(root, name))
-            for reader, name in zip(self._readers(), self.members, strict=True)
-        ]
+        parts = [reader.load(folder) for _, reader, folder in self._parts(root)]
         shapes = [part.train.images.shape[1:] for part in parts]
         if shapes[0] != shapes[1]:
             sizes = " and ".join(" x ".join(map(str, shape)) for shape in shapes)
             raise BenchError(f"dataset {self.name}: expected images of one size, got {sizes}")
         first = len(parts[0].class_names)
-        names = [
-            f"{member}: {name}"
-            for member, part in zip(self.members, parts, strict=True)
-            for name in part.class_names
-        ]
-        groups = [m for m, part in zip(self.members, parts, strict=True) for _ in part.class_names]
+        of = dict(zip(self.members, parts, strict=True))
+        names = [f"{member}: {name}" for member, part in of.items() for name in part.class_names]
+        groups = [member for member, part in of.items() for _ in part.class_names]
         train = _joined_set([part.train for part in parts], first)
         shared = parts[0].evaluations.keys() & parts[1].evaluations.keys()
         evaluations = {
             name: _joined_items([part.evaluations[name] for part in parts], first, self.members)
             for name in sorted(shared)
         }
-        facts = {m: dict(part.facts) for m, part in zip(self.members, parts, strict=True)}
+        facts = {member: dict(part.facts) for member, part in of.items()}
         return Dataset(self.name, train, evaluations, tuple(names), facts, tuple(groups))
-
-
-def _below(root: Root, name: str) -> Path | None:
-    return root.get(name) if isinstance(root, Mapping) else root
 
 
 def _joined_set(parts: Sequence[ImageSet], first: int) -> ImageSet:

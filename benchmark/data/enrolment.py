@@ -1,10 +1,12 @@
 """Templates, and which of them are enrolled: the columns of verification and identification."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmark.data.base import Evaluation, Images, Ints
+from benchmark.data.base import Evaluation, Images, ImageSet, Ints, Pixels
 from benchmark.data.splits import generator
 
 
@@ -61,3 +63,37 @@ def single_item_templates(
     return Evaluation.of(
         images, labels, gallery=rows, probes=probes, galleries=galleries, **columns
     )
+
+
+def divided_sets(
+    images: Pixels, labels: Ints, ends: tuple[int, int], seed: int, *,
+    trains: NDArray[np.bool_], gallery: NDArray[np.bool_], query: NDArray[np.bool_],
+    class_groups: Sequence[str] = (), class_texts: Sequence[str] = (),
+) -> tuple[ImageSet, dict[str, Evaluation]]:  # fmt: skip
+    """Training and evaluation sets of a dataset whose classes may be held out.
+
+    Masks say what each item serves for, where its class is there. Classes before ``ends[0]`` train,
+    and ``seen`` has them; those from there to ``ends[1]`` are held out and alone in ``test``, which
+    is ``seen`` where there are none. Groups and texts are those of each class.
+    """
+    names = sorted(set(class_groups))
+    group = np.array([names.index(each) for each in class_groups])
+
+    def rows_of(mask: NDArray[np.bool_], first: int, end: int) -> Ints:
+        return np.flatnonzero(mask & (labels >= first) & (labels < end))
+
+    def texts(rows: Ints) -> tuple[str, ...] | None:
+        return tuple(class_texts[c] for c in labels[rows]) if class_texts else None
+
+    def items(first: int, end: int) -> Evaluation:
+        rows = rows_of(gallery | query, first, end)
+        grouped = {"group": group[labels[rows]], "group_names": tuple(names)} if names else {}
+        return single_item_templates(
+            images[rows], labels[rows], seed=seed, gallery=np.flatnonzero(gallery[rows]),
+            query=np.flatnonzero(query[rows]), texts=texts(rows), **grouped,
+        )  # fmt: skip
+
+    rows = rows_of(trains, 0, ends[0])
+    seen = items(0, ends[0])
+    sets = {"seen": seen, "test": items(*ends) if ends[1] > ends[0] else seen}
+    return ImageSet(images[rows], labels[rows], texts=texts(rows)), sets

@@ -21,8 +21,8 @@ import numpy as np
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import Download, Origin
 from benchmark.config.files import file_size, read_bytes
-from benchmark.data.base import Dataset, ImageSet, Ints, Pixels
-from benchmark.data.enrolment import single_item_templates
+from benchmark.data.base import Dataset, Ints, Pixels
+from benchmark.data.enrolment import divided_sets
 from benchmark.data.files import Files, contents_hash, readable
 from benchmark.data.images import MOST_BYTES, Share, Side, View, decode_view, images_of
 from benchmark.data.readers import HeldOutDatasetReader
@@ -100,8 +100,6 @@ class Grocery(HeldOutDatasetReader):
         """Decode every photograph once."""
         found = products(root)
         names = tuple(product.name for product in found)
-        kinds = sorted({product.kind for product in found})
-        group = np.array([kinds.index(product.kind) for product in found])
         with _opened(root) as place:
             texts = [_description(place, product) for product in found]
         parts = [listed(root, part) for part in PARTS]
@@ -116,30 +114,14 @@ class Grocery(HeldOutDatasetReader):
             gallery, query = query, gallery
         # Classes keep their order but for those held out, which come last.
         order = np.concatenate([kept, held, np.setdiff1d(np.arange(len(names)), [*kept, *held])])
-        number = np.argsort(order)
-
-        def rows_of(mask: Any, classes: Ints) -> Ints:
-            return np.flatnonzero(mask & np.isin(labels, classes))
-
-        def items(classes: Ints) -> Any:
-            rows = rows_of(gallery | query, classes)
-            return single_item_templates(
-                images[rows], number[labels[rows]], seed=self.seed,
-                gallery=np.flatnonzero(gallery[rows]), query=np.flatnonzero(query[rows]),
-                group=group[labels[rows]], group_names=tuple(kinds),
-                texts=tuple(texts[label] for label in labels[rows]),
-            )  # fmt: skip
-
-        rows = rows_of(train, kept)
-        train_set = ImageSet(
-            images[rows], number[labels[rows]], texts=tuple(texts[label] for label in labels[rows])
-        )
-        evaluations = {"seen": items(kept)}
-        evaluations["test"] = items(held) if len(held) else evaluations["seen"]
-        return Dataset(
-            self.name, train_set, evaluations, tuple(names[c] for c in order),
-            class_groups=tuple(found[c].kind for c in order),
+        kinds = tuple(found[c].kind for c in order)
+        train_set, evaluations = divided_sets(
+            images, np.argsort(order)[labels], (len(kept), len(kept) + len(held)), self.seed,
+            trains=train, gallery=gallery, query=query, class_groups=kinds,
+            class_texts=[texts[c] for c in order],
         )  # fmt: skip
+        class_names = tuple(names[c] for c in order)
+        return Dataset(self.name, train_set, evaluations, class_names, class_groups=kinds)
 
     def _roles(self, part: Ints) -> tuple[Any, Any, Any]:
         """Masks of what trains, of the gallery and of the queries."""

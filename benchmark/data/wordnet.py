@@ -18,8 +18,8 @@ from pydantic import Field
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import Origin
 from benchmark.config.files import read_bytes
-from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints
-from benchmark.data.enrolment import single_item_templates
+from benchmark.data.base import Dataset
+from benchmark.data.enrolment import divided_sets
 from benchmark.data.splits import divided_classes, in_folds, seeded_order
 from benchmark.data.texts import TextDatasetReader, as_bytes
 from benchmark.errors import BenchError, located
@@ -87,27 +87,14 @@ class Wordnet(TextDatasetReader):
         labels = np.array([place for place, _ in rows])
         texts = as_bytes([text for _, text in rows])
         asked = in_folds(labels, self.least, self.seed) == 0  # of each class at least one
-        topics = sorted({chosen[c].topic for c in order})
-        group = np.array([topics.index(chosen[c].topic) for c in order])
-
-        def items(first: int, end: int, query: Ints | None = None) -> Evaluation:
-            rows = np.flatnonzero((labels >= first) & (labels < end))
-            own = np.arange(len(rows))
-            return single_item_templates(
-                texts[rows], labels[rows], seed=self.seed,
-                gallery=own if query is None else own[~asked[rows]],
-                query=own if query is None else own[asked[rows]],
-                group=group[labels[rows]], group_names=tuple(topics),
-            )  # fmt: skip
-
-        trains = np.flatnonzero((labels < len(kept)) & ~asked)
-        seen = items(0, len(kept), asked)
-        test = items(len(kept), len(order)) if len(held) else seen
-        return Dataset(
-            self.name, ImageSet(texts[trains], labels[trains]), {"seen": seen, "test": test},
-            tuple(names[c] for c in order),
-            class_groups=tuple(chosen[c].topic for c in order),
+        apart = labels >= len(kept)  # held out: searched for among themselves
+        topics = tuple(chosen[c].topic for c in order)
+        train_set, evaluations = divided_sets(
+            texts, labels, (len(kept), len(order)), self.seed,
+            trains=~asked, gallery=~asked | apart, query=asked | apart, class_groups=topics,
         )  # fmt: skip
+        class_names = tuple(names[c] for c in order)
+        return Dataset(self.name, train_set, evaluations, class_names, class_groups=topics)
 
     def _chosen(self, found: list[Synset]) -> list[Synset]:
         """Meanings with enough texts that stand in no other, cut to as many as are taken."""
