@@ -156,22 +156,21 @@ class Draft:
         elif owner in ("protocol", "evaluation"):
             self.protocol = _changed(self.protocol, (*_PLACES[owner], name), value, where)
             check_tasks(self.protocol.tasks, where)
-        elif owner in _OF_SIMCLR:
-            if self.track is not None:
-                self.track = _with_simclr(self.track, (*_OF_SIMCLR[owner], name), value, where)
-        elif owner in _PLACES:
-            if self.track is not None:
-                self.track = _changed(self.track, (*_PLACES[owner], name), value, where)
-        elif owner == "data":
-            if self.track is not None:
-                data = {**self.track.data, name: value}
-                registry.check_options(self.track.dataset, data, where)
-                self.track = self.track.model_copy(update={"data": data})
         elif owner in methods:
             self.methods.setdefault(owner, {})[name] = value
-        else:
+        elif owner not in RESERVED:
             known = {*names, *RESERVED, *methods}
             raise BenchError(f"{where}: unknown owner '{owner}'{nearest(owner, known)}")
+        elif self.track is None:
+            return
+        elif owner in _OF_SIMCLR:
+            self.track = _with_simclr(self.track, (*_OF_SIMCLR[owner], name), value, where)
+        elif owner == "data":
+            data = {**self.track.data, name: value}
+            registry.check_options(self.track.dataset, data, where)
+            self.track = self.track.model_copy(update={"data": data})
+        else:
+            self.track = _changed(self.track, (*_PLACES[owner], name), value, where)
 
     def _change_generation(self, i: int, name: str, value: Any, where: str) -> None:
         generations = list(self.protocol.generations)

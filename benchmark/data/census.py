@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -115,16 +114,11 @@ def _splits(dataset: Dataset, origin: Origin) -> Iterator[Counted]:
 def _decoded(name: str, images: Images) -> Counted:
     """Decode some images, far from each other; BenchError if one cannot be, or is missing."""
     n = images.shape[0]
-    missing = list(islice(_missing(images), 1))
-    if missing:
-        n_missing = sum(1 for _ in _missing(images))
-        raise BenchError(f"{missing[0]}: missing, one of {n_missing} of {n} {name} images")
+    if isinstance(images, EncodedImages) and isinstance(images.source, Files):
+        gone = [path for path in images.source.paths if not path.is_file()]
+        if gone:
+            raise BenchError(f"{gone[0]}: missing, one of {len(gone)} of {n} {name} images")
     rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64))
     pixels = images[rows]
     shape = " x ".join(map(str, pixels.shape[1:]))
     return Counted(f"{name} images decoded", f"{len(rows)} of {n:,}, to {shape}")
-
-
-def _missing(images: Images) -> Iterator[Path]:
-    if isinstance(images, EncodedImages) and isinstance(images.source, Files):
-        yield from (path for path in images.source.paths if not path.is_file())

@@ -27,20 +27,16 @@ _BELOW = "this and what follows "
 
 
 def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
-    """The card of ``bct`` or ``bct:distill``.
-
-    Args:
-        name: A method.
-        measured: Folder of committed records, from which the cost comes; it may be missing.
-    """
+    """The card of ``bct`` or ``bct:distill``; its cost by committed records, if any are there."""
     method = registry.method(name)
     file = registry.method_file(name)
+    said = file.fidelity(name.partition(":")[2])
     return {
         "method": name,
         "summary": file.summary,
         "idea": inspect.cleandoc(type(method).__doc__ or ""),
         "paper": method.paper,
-        "fidelity": _fidelity(file.fidelity(name.partition(":")[2])),
+        "fidelity": f"{said}: {FIDELITIES[said]}" if said else "not declared",
         "needs": _needs(method) or ["nothing but new data"],
         "changes": list(method.changes),
         "trains": method.trains or _TRAINS[method.own_model],
@@ -51,11 +47,6 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         **_costs(name, measured, any(n.startswith("side:") for n in method.needs)),
         "file": f"methods/{file.path.name}",
     }
-
-
-def _fidelity(said: str) -> str:
-    """The sources that it was built from, in words."""
-    return f"{said}: {FIDELITIES[said]}" if said else "not declared"
 
 
 def _query_costs(method: MethodDeclaration) -> dict[str, str]:

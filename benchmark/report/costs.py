@@ -26,9 +26,7 @@ COSTS = {
 def method_costs(records: Sequence[Record], alone: Sequence[Record] = ()) -> dict[str, float]:
     """Costs of a method: the median over its records of each number known.
 
-    Args:
-        records: Its records.
-        alone: Those of ``independent``, whose model says how many parameters are added.
+    ``alone`` are those of ``independent``, whose model says how many parameters are added.
     """
     beside = {(r.seed, str(r.changed)): r for r in alone if r.status == "done"}
     values: dict[str, list[float]] = {}

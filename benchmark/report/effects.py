@@ -300,10 +300,7 @@ class Standing:
 def standing(records: Sequence[Record], metric: str, ranked: Container[str]) -> Standing:
     """The standing of methods, of records of one board; see :data:`benchmark.report.ranks.RULE`.
 
-    Args:
-        records: Of one protocol, track and setting.
-        metric: By which they stand.
-        ranked: Methods that may have a rank.
+    Only those of ``ranked`` may have a rank.
     """
     of = criterion(records, metric)
     values = _by_seed(records, of.value)

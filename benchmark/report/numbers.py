@@ -85,12 +85,8 @@ def best(values: Mapping[K, float | None], key: str, *, larger: bool = False) ->
     """The rivals that are marked as the best; scores that look equal as printed share the mark.
 
     Nobody's is where that would say nothing: where all of several rivals have the same score, where
-    the best is 0 and less cannot be, or where the metric does not say which is better.
-
-    Args:
-        values: Scores of rivals; None where undefined.
-        key: Their metric.
-        larger: Larger is better whatever the metric's direction, as of gains.
+    the best is 0 and less cannot be, or where the metric does not say which is better. ``larger``:
+    more is better whatever the metric's direction, as of gains.
 
     Example:
         >>> sorted(best({"a": 0.5, "b": 0.5001, "c": 0.4, "d": None}, "map"))
@@ -137,15 +133,10 @@ def words(names: str | Iterable[str]) -> list[str]:
 
 
 def chosen(kind: str, names: str | Iterable[str], known: list[str]) -> list[str]:
-    """Chosen names; ``all`` are all that are known.
-
-    Args:
-        kind: What they name, for messages.
-        names: As a list or with commas between.
-        known: What may be chosen.
+    """Chosen names, given as a list or with commas between; ``all`` are all that are known.
 
     Raises:
-        BenchError: If one is unknown; the message names the nearest.
+        BenchError: If there is none, or one is unknown; it names their kind and the nearest.
     """
     listed = words(names)
     if listed == ["all"]:

@@ -60,13 +60,9 @@ def places(
 ) -> dict[str, RankPlace]:
     """Every method's place by one score, of records of one protocol, track and setting.
 
-    Args:
-        values: Scores of those that may have a rank; a method may have none.
-        higher: Is more better?
-        reference: Seed -> score without any method; who is no better has no rank.
-
-    Returns:
-        Method -> place; ranked ones best first, then those with a score alone, then the others.
+    Values are of those that may have a rank, a method may have none; who is no better than the
+    ``reference``, seed -> score without any method, has no rank. Ranked ones come first, best
+    first, then those with a score alone, then the others.
     """
     count = Counter(seed for mine in values.values() for seed in mine)
     # Methods without any value, where all refuse a metric, say nothing about seeds.
@@ -128,11 +124,7 @@ def apart(left: Mapping[int, float], right: Mapping[int, float]) -> bool:
 
 
 def front(points: Mapping[str, tuple[float, float]], *, higher: bool = True) -> list[str]:
-    """Methods that no other one beats in both tests, by rising self-test.
-
-    Args:
-        points: Method -> self-test, cross-test.
-        higher: Is more better?
+    """Methods that no other one beats in both tests, self-test and cross-test, by rising self-test.
 
     Example:
         >>> front({"a": (1, 3), "b": (2, 2), "c": (1, 1)})

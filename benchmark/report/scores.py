@@ -90,11 +90,7 @@ class ScoreTable:
 
 
 def mean_score(values: Sequence[float | None], spans: Sequence[Span | None] = ()) -> Estimate:
-    """The mean over seeds.
-
-    Args:
-        values: One a seed.
-        spans: Interval of each seed, where there are any.
+    """The mean over seeds; of a single one with its own interval, if there is any.
 
     Example:
         >>> mean_score([0.5], [(0.4, 0.6)])

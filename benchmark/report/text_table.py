@@ -122,14 +122,8 @@ def simple_table(
 ) -> TextTable:
     """A table of one block without label.
 
-    Args:
-        title: Above it.
-        slug: A name for files and labels.
-        words: Headings of the columns of words; the first one names the rows.
-        heads: Headings of the columns of numbers.
-        lines: Cells of each row, or their texts: words, then numbers.
-        data: Rows of CSV by column; all have the same columns.
-        **fields: Other fields of the table.
+    Its columns are ``words``, of which the first names the rows, then ``heads`` of numbers; lines
+    have a cell or a text for each. ``data`` are rows of CSV by column, the same for all.
     """
     n = len(words)
     cells = [[c if isinstance(c, TextCell) else TextCell(c) for c in line] for line in lines]
@@ -160,13 +154,6 @@ def score_cell(
 ) -> TextCell:
     """A score as it is printed; blank where there is none, a dash where it has no value.
 
-    Args:
-        score: A value with its interval.
-        unit: Of its metric.
-        best: Is it marked as the best?
-        signed: Has it a sign, as differences have?
-        spread: Is its interval shown?
-
     Example:
         >>> score_cell(Estimate(0.5, 0.49, 0.52)).whole
         '50.0 ±2.0'
@@ -186,14 +173,9 @@ def score_cells(
     larger: bool = False,
     spread: bool = True,
 ) -> dict[K, TextCell]:
-    """The cells of a column or row of one metric, the best marked.
+    """The cells of a column or row of one metric, the best of the rivals marked.
 
-    Args:
-        scores: Of each method, or whatever the cells are of.
-        metric: Key.
-        rivals: Whose score may be the best.
-        larger: Larger is better whatever the metric's direction.
-        spread: Are intervals shown?
+    ``larger``: more is better whatever the metric's direction.
     """
     known = {key: None if s is None else s.value for key, s in scores.items()}
     best = numbers.best({key: known[key] for key in rivals}, metric, larger=larger)

@@ -33,10 +33,11 @@ def imagenet(root: Path) -> None:
 
 
 def places365(root: Path) -> None:
-    """The published lists beside their folders."""
+    """The published lists, in no order of their numbers, beside their folders."""
     names = [f"/p/place_{i}" for i in range(N_CLASSES)]
     root.mkdir(parents=True)
-    (root / CATEGORIES).write_text("\n".join(f"{name} {i}" for i, name in enumerate(names)))
+    listed = (f"{name} {i}" for i, name in reversed([*enumerate(names)]))
+    (root / CATEGORIES).write_text("\n".join(listed))
     for table, folder, n in ((TRAIN, "data_256_standard", N_TRAIN), (VAL, "val_256", N_TEST)):
         lines = []
         for i, name in enumerate(names):
@@ -44,7 +45,7 @@ def places365(root: Path) -> None:
                 file = f"{name}/{k:08d}.jpg" if table == TRAIN else f"Places365_val_{i}_{k}.jpg"
                 write_noise(root / folder / file.removeprefix("/"), (12 * i, 200, 60 * k))
                 lines.append(f"{file} {i}")
-        (root / table).write_text("\n".join(lines))
+        (root / table).write_text("\n".join(lines if table == TRAIN else lines[::-1]))
 
 
 def vggface2(root: Path) -> None:

@@ -42,12 +42,8 @@ def notes(table: TextTable) -> str:
 def block(table: TextTable, i: int = 0, *, classes: str = "") -> str:
     """One block of a table.
 
-    Args:
-        table: The table. Where it is grouped, and not sortable, its first label column becomes
-            rows that head the groups.
-        i: Which block.
-        classes: Of the ``table``; ``sortable`` makes buttons of the headings and gives cells
-            their ``data-sort``.
+    The class ``sortable`` makes buttons of the headings and gives cells their ``data-sort``.
+    Without it the first label column of a grouped table becomes rows that head the groups.
     """
     sortable = "sortable" in classes.split()
     grouped = table.grouped and not sortable

@@ -54,13 +54,13 @@ def make_sweep(records: Sequence[Record], axes: Sequence[Axis]) -> SweepTable:
     axes = [_with_ids(axis) for axis in axes]
     for record in records:
         known = _swept(record)
-        missing = [key for axis in axes for key in axis.key.split("+") if key not in known]
+        missing = [key for axis in axes for key in axis.fields if key not in known]
         if missing:
             words = ", ".join(missing)
             raise BenchError(f"sweep: record of {record.method} has no value of {words}")
     shown = select.metrics(records)
     cases = [select.lower_case(records), select.cross_case(records), select.self_case(records)]
-    fields = [axis.key.split("+") for axis in axes]
+    fields = [axis.fields for axis in axes]
     points: dict[tuple[str, tuple[Any, ...]], list[Record]] = {}
     for members in by_method(records, done=False).values():
         # An axis has no value where none of its fields changes what the method does.
