@@ -37,11 +37,8 @@ def test_fractions_part_classes_of_the_same_groups_alone(one, other, shared):
     words = shared_classes(*pair, members)
     assert words == shared_classes(*pair[::-1], members) and bool(words) == shared
     assert (overlap(pair, members) is not None) == shared
-    early, late = ((0.0, 0.5), (0.5, 1.0))
-    halves = (
-        pair[0].model_copy(update={"images": early}),
-        pair[1].model_copy(update={"images": late}),
-    )
+    ends = ((0.0, 0.5), (0.5, 1.0))
+    halves = [g.model_copy(update={"images": half}) for g, half in zip(pair, ends, strict=True)]
     assert overlap(halves, members) is None, "images count within each class"
 
 

@@ -11,10 +11,8 @@ from benchmark.harness.requests import make_request
 
 
 def setup(track: str = "cifar100-small", **settings):
-    asked = make_request(
-        ["fct"], "extended-class", track, settings=settings, without_data=True
-    )  # fmt: skip
-    return asked.setup
+    options = {"settings": settings, "without_data": True}
+    return make_request(["fct"], "extended-class", track, **options).setup
 
 
 def test_models_maps_and_side_information_train_longer() -> None:

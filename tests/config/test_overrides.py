@@ -135,12 +135,10 @@ def test_a_track_overrides_fractions(tmp_path) -> None:
     assert setup.protocol.generations[0].classes == (0, 0.5)
     assert setup.protocol.order == "dataset" and setup.changed == {}
     assert request(["bct"], "open-class", path).setup.protocol.order == "seeded"
+    misspelt = {"odl.classes": [0, 0.5]}
     for wrong, words in (
         ({"extended-clas": change}, "did you mean 'extended-class'"),
-        (
-            {"extended-class": {"odl.classes": [0, 0.5]}},
-            "places.yaml: protocols.extended-class: odl",
-        ),
+        ({"extended-class": misspelt}, "places.yaml: protocols.extended-class: odl"),
     ):
         write_track(tmp_path, "places", protocols=wrong)
         with pytest.raises(BenchError, match=words):

@@ -39,10 +39,7 @@ SAME = [
     (b"What it does.", b"What it does.\n\n    And why.\n    "),
     (b'    """The share."""\n', b""),
     (b'        """The loss."""\n', b""),
-    (
-        b'"a": [1, 2], **y',
-        b"\n            'a': [\n                1, 2,\n            ],\n            **y",
-    ),
+    (b'"a": [1, 2], **y', b"\n            'a': [\n    1, 2,\n            ],\n            **y"),
     (b"if x > 0:", b"if (x > 0):"),
     (b"1.0", b"1.00"),
 ]
@@ -155,11 +152,8 @@ def test_its_file_shows_whether_a_method_trains_a_map(name):
 def test_steps_of_maps_count_where_a_map_is_trained(name, counts):
     def key(**recipe):
         track = load_track("glyphs")
-        recipe = track.recipe.model_copy(update=recipe)
-        setup = set_up(
-            load_protocol("open-class"), track.model_copy(update={"recipe": recipe}), {}, []
-        )
-        return record_key(setup, {}, name, 0, None)
+        track = track.model_copy(update={"recipe": track.recipe.model_copy(update=recipe)})
+        return record_key(set_up(load_protocol("open-class"), track, {}, []), {}, name, 0, None)
 
     assert (key(transform_steps=7) != key(transform_steps=8)) == counts
     assert (key(transform_batch=64) != key(transform_batch=128)) == counts

@@ -55,13 +55,11 @@ def test_declared_numbers_are_those_of_the_data():
         reader = read_options(name, options)
         made = reader.load(None)
         trained = {*made.train.labels.tolist()}
-        assert reader.sizes() == {
-            "train_classes": len(trained), "train_images": len(made.train),
-        }  # fmt: skip
+        sizes = {"train_classes": len(trained), "train_images": len(made.train)}
+        assert reader.sizes() == sizes
         for part, items in made.evaluations.items():
-            assert (
-                trained.isdisjoint(items.labels.tolist()) == reader.evaluation_sets[part].unseen
-            ), part
+            unseen = trained.isdisjoint(items.labels.tolist())
+            assert unseen == reader.evaluation_sets[part].unseen, part
     assert declared_sizes(load_track("glyphs"))["train_images"] == 31200
     assert declared_sizes(load_track("places365"))["train_classes"] == 365
     assert declared_sizes(load_track("omniglot")) == {}

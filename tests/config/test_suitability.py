@@ -32,9 +32,8 @@ def test_a_generation_without_data_is_no_plan(at, tmp_path):
     with pytest.raises(BenchError) as caught:
         request(["bct"], write(tmp_path, generations=both), "imagenet", without_data=True)
     where = f"mine.yaml: generations[{at}] '{'new' if at else 'old'}': classes [0, 0.0001]"
-    assert str(caught.value).startswith(where) and "1,000: expected at least one" in str(
-        caught.value
-    )
+    line = str(caught.value)
+    assert line.startswith(where) and "1,000: expected at least one" in line
     for track in ("imagenet", "glyphs", "toy"):
         with pytest.raises(BenchError, match=r"extended-class.yaml: generations\[0\] 'old': cl"):
             request(["bct"], "extended-class", track, without_data=True,

@@ -18,11 +18,8 @@ def dataset():
     return glyphs.Glyphs(draws=1).load(None)
 
 
-def test_columns(dataset, check):
+def test_columns_and_counts_of_classes(dataset, check):
     check(dataset)
-
-
-def test_class_counts(dataset):
     assert 1850 <= len(dataset.class_names) <= 1950
     assert set(dataset.train.labels.tolist()) == set(range(1300))
     test, seen = dataset.evaluations["test"], dataset.evaluations["seen"]

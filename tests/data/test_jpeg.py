@@ -92,11 +92,6 @@ def test_without_the_decoder_pillow_has_all(images, monkeypatch):
     assert np.abs(with_it - images[np.arange(9)]).mean() < 2
 
 
-def test_a_damaged_one_is_one_line():
-    with pytest.raises(BenchError, match="x: image cannot be decoded"):
-        decode_view(picture()[:-300], View(8, 8), "x", fast=True)
-
-
 def test_boxes_and_landmarks_are_those_of_pillow():
     raw = picture((90, 60))
     box = np.array([20.3, 10.1, 30.7, 30.2], np.float32)

@@ -79,17 +79,6 @@ def test_seed_drives_the_split(archive):
     assert a.fingerprint() == Omniglot().load(archive).fingerprint() != b.fingerprint()
 
 
-def test_other_modes_and_sizes(tmp_path):
-    entries = [
-        (n, drawing(n, mode=m, size=s))
-        for (n, _), m, s in zip(
-            members(), ["1", "L", "RGB", "P"] * 12, [105, 64, 32, 28] * 12, strict=True
-        )
-    ]
-    write_zip(tmp_path / "images_evaluation.zip", entries)
-    assert Omniglot().load(tmp_path).train.images.shape[1:] == (1, 32, 32)
-
-
 def test_stray_files_are_passed_over(tmp_path):
     entries = [*members(), ("Greek/.DS_Store", b"x"), ("Greek/character01/._0001_01.png", b"x")]
     write_zip(tmp_path / "images_background.zip", entries)

@@ -26,10 +26,8 @@ def test_a_column_for_each_group_and_the_gap(make) -> None:
         ("old/old", ""), ("new/old", "independent"), ("new/old", "fct"),
         ("new/new", "independent"), ("new/new", "fct"),
     ]  # fmt: skip
-    text = render([table], "terminal")
-    assert ["new/old", "fct", "70.0", "60.0", "70.0", "10.0"] in [
-        x.split() for x in text.splitlines()
-    ]
+    lines = [line.split() for line in render([table], "terminal").splitlines()]
+    assert ["new/old", "fct", "70.0", "60.0", "70.0", "10.0"] in lines
     assert render([table], "csv") == "" and "| fct |" in render([table], "markdown")
     assert groups.make_tables([make("fct", 0.6, 0.8)]) == []
 
@@ -46,11 +44,8 @@ def test_ranges_stand_in_their_order_and_below_one_another_where_they_do_not_fit
 
 def test_the_gap_while_backfilled(make) -> None:
     curve = [0.4 - 0.015 * i for i in range(21)]
-    backfilled = {
-        "old": "old",
-        "new": "new",
-        "orders": {"random": {"groups": {"gap": curve}}, "priority": {"groups": {}}},
-    }
+    orders = {"random": {"groups": {"gap": curve}}, "priority": {"groups": {}}}
+    backfilled = {"old": "old", "new": "new", "orders": orders}
     records = [grouped(make, "fct", 0.6, 0.7, backfilling=backfilled)]
     (table,) = groups.make_gap_tables(records)
     assert labels(table) == [("fct", "random")]

@@ -82,8 +82,7 @@ def test_latex(records):
         assert part in text
     assert r"bct & \textbf{60.0} {\scriptsize $\pm$2.0}" in text
     assert r"needs the old head, \textless{}discarded\textgreater{} \& gone\_50\%" in text
-    bodies = [
-        line for line in text.splitlines() if line.endswith(r"\\") and "multicolumn" not in line
-    ]
+    lines = (line for line in text.splitlines() if line.endswith(r"\\"))
+    bodies = [line for line in lines if "multicolumn" not in line]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in bodies} == {5}
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
