@@ -76,11 +76,9 @@ class Folder(FileDatasetReader):
             has_seen = any(item.part == SEEN for item in items)
         else:
             fields, has_seen = set(), root.is_dir() and listing.has_seen(root)
-        columns = {{"camera": "cameras", "group": "groups"}.get(field) for field in fields}
+        columns = {f"{field}s" for field in fields & {"camera", "group"}}
         sets = {SEEN: EvaluationSet()} if has_seen else {}
-        return Offer(
-            plain.columns | {name for name in columns if name}, {**plain.evaluation_sets, **sets}
-        )
+        return Offer(plain.columns | columns, {**plain.evaluation_sets, **sets})
 
     def files(self, root: Path) -> list[Path]:
         """Every image, and the table."""

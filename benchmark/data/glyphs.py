@@ -42,19 +42,10 @@ ASIDE_EVERY = 6
 """Of so many test classes one is junk and one a distractor in ``across``."""
 
 _TRAIN, _TEST, _SEEN, _TEMPLATES = range(4)
-_JUNK_IS_A_CLASS = dict.fromkeys(
-    (
-        "retrieval",
-        "text_retrieval",
-        "groups",
-        "backfilling",
-        "verification",
-        "identification",
-        "verification_script",
-        "identification_script",
-    ),
-    "it would take all junk for one class; use reidentification",
-)
+_JUNK_IS_A_CLASS = dict.fromkeys((
+    "retrieval", "text_retrieval", "groups", "backfilling", "verification", "identification",
+    "verification_script", "identification_script",
+), "it would take all junk for one class; use reidentification")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -38,15 +38,8 @@ MOST_PIXELS = 2**26
 """Of a picture: 64 megapixels, 192 MiB of memory."""
 MOST_BYTES = 2**28
 """Of a picture's file."""
-_FORMATS = (
-    "JPEG",
-    "PNG",
-    "WEBP",
-    "BMP",
-    "GIF",
-    "TIFF",
-    *(("AVIF",) if features.check("avif") else ()),
-)
+_AVIF = ("AVIF",) if features.check("avif") else ()
+_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", *_AVIF)
 _HEADER_BYTES = 1024
 # Raw portable images: size, and the largest value of grey and colour, with comments between. Plain
 # ones are left out, for a file of comments keeps Pillow busy for hours.

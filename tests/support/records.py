@@ -28,42 +28,28 @@ def make_record(
     """
     new_old = cross if isinstance(cross, dict) else {"cmc_at_1": cross}
     new_new = own if isinstance(own, dict) else {"cmc_at_1": own}
-    keys = list(new_old)
-    scores = {"new/new": new_new, "new/old": new_old, "old/old": dict.fromkeys(keys, lower)}
+    bounds = {"lower": dict.fromkeys(new_old, lower), "upper": dict.fromkeys(new_old, high)}
+    scores = {"new/new": new_new, "new/old": new_old, "old/old": bounds["lower"]}
     if converted is not None:
-        scores["old'/old'"] = dict.fromkeys(keys, converted)
-    done = reason is None
+        scores["old'/old'"] = dict.fromkeys(new_old, converted)
+    if reason is not None:
+        new_old, new_new, scores = {}, {}, {}
     known = {k: v for k, v in new_old.items() if v is not None}
+    gains = {k: (v - lower) / (high - lower) if v > lower else None for k, v in known.items()}
     values: dict[str, Any] = {
-        "schema": SCHEMA,
-        "kind": "measured",
-        "key": "k",
-        "protocol": "open-class",
-        "protocol_version": 1,
-        "track": "glyphs",
-        "track_version": 1,
-        "method": method,
-        "seed": seed,
-        "first_seed": seed,
-        "config": {},
-        "changed": {},
-        "status": "done" if done else "not-applicable",
-        "reason": reason,
-        "scores": scores if done else {},
+        "schema": SCHEMA, "kind": "measured", "key": "k", "protocol": "open-class",
+        "protocol_version": 1, "track": "glyphs", "track_version": 1, "method": method,
+        "seed": seed, "first_seed": seed, "config": {}, "changed": {},
+        "status": "done" if reason is None else "not-applicable", "reason": reason,
+        "scores": scores,
         "intervals": {
             case: {k: None if v is None else [v - 0.01, v + 0.02] for k, v in found.items()}
-            for case, found in (scores if done else {}).items()
+            for case, found in scores.items()
         },
-        "counts": {},
-        "bounds": {"lower": dict.fromkeys(keys, lower), "upper": dict.fromkeys(keys, high)},
-        "upper": "upper",
-        "compatible": {k: v > lower for k, v in known.items()} if done else {},
-        "not_hurting": {k: v is not None and v >= high for k, v in new_new.items()} if done else {},
-        "update_gain": {
-            k: (v - lower) / (high - lower) if v > lower else None for k, v in known.items()
-        }
-        if done
-        else {},
+        "counts": {}, "bounds": bounds, "upper": "upper",
+        "compatible": {k: v > lower for k, v in known.items()},
+        "not_hurting": {k: v is not None and v >= high for k, v in new_new.items()},
+        "update_gain": gains,
         "dataset": {"name": "glyphs", "fingerprint": "f" * 64},
         "models": {"old": {}, "new": {}},
         "recipe": {"epochs": 1},
@@ -82,7 +68,7 @@ def make_record(
             "stages": {"a": {"seconds": 2.0, "device": "cpu"}},
         },
         "seal": "of a record that was read",
-    }
+    }  # fmt: skip
     values |= fields
     values["models"] = {name: MODEL | dict(spec) for name, spec in values["models"].items()}
     # Names that no file may have are tried on tables and pages too.

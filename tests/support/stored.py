@@ -50,15 +50,10 @@ def stored(
     value = plain() | {"method": method, "seed": seed} | fields
     path = record_path(root, value["protocol"], value["track"], method, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    n = len(identity)
+    identity, drawn = np.asarray(identity), draws or {}
+    about = identity, np.arange(len(identity)), len(identity)
     answers = {
-        key: QueryResults(
-            np.asarray(x, float),
-            np.asarray(identity),
-            np.arange(n),
-            n,
-            draws=(draws or {}).get(key),
-        )
+        key: QueryResults(np.asarray(x, float), *about, draws=drawn.get(key))
         for key, x in values.items()
     }
     details_path(path).write_bytes(pack(Details(answers)))

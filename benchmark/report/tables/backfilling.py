@@ -224,18 +224,14 @@ def make_settings_tables(
                 for row in rows:
                     known = {setting: row.areas[metric]} if metric in row.areas else {}
                     areas.setdefault((row.method, row.order), {}).update(known)
-            tables.append(
-                _table(
-                    f"{settings.title(members)}: areas under the backfilling curves of "
-                    f"{numbers.metric(metric).label}",
-                    f"{name}-backfilling-{metric}",
-                    {setting: setting for setting in scores},
-                    [OrderScores(*key, (), each) for key, each in areas.items()],
-                    listed,
-                    select.rivals(members),
-                    metric=metric,
-                )
-            )
+            made = _table(
+                f"{settings.title(members)}: areas under the backfilling curves of "
+                f"{numbers.metric(metric).label}", f"{name}-backfilling-{metric}",
+                {setting: setting for setting in scores},
+                [OrderScores(*key, (), each) for key, each in areas.items()], listed,
+                select.rivals(members), metric=metric,
+            )  # fmt: skip
+            tables.append(made)
     return tables
 
 

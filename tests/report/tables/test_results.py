@@ -9,8 +9,13 @@ from benchmark.report.renderers import render
 from benchmark.report.tables.results import text_table
 
 
+def read_csv(*tables, **options):
+    """What CSV of some tables says."""
+    return pd.read_csv(io.StringIO(render([*map(text_table, tables)], "csv")), **options)
+
+
 def test_csv_read_back_equals_the_records(records):
-    table = pd.read_csv(io.StringIO(render(text_table(make_table(records, "all", "all")), "csv")))
+    table = read_csv(make_table(records, "all", "all"))
     for record in records:
         mine = table[table.method == record.method]
         if record.status != "done":
@@ -31,8 +36,7 @@ def test_csv_read_back_equals_the_records(records):
 def test_csv_says_what_was_changed(records):
     """Lines of a changed run look like those of the run itself but for that."""
     made = [changed(record, changed={"bct.weight": 2}) for record in records]
-    text = render([*map(text_table, make_tables([*records, *made]))], "csv")
-    table = pd.read_csv(io.StringIO(text), keep_default_na=False)
+    table = read_csv(*make_tables([*records, *made]), keep_default_na=False)
     assert table.changed.value_counts().to_dict() == dict.fromkeys(
         ("", "bct.weight=2"), len(table) / 2
     )
@@ -44,22 +48,20 @@ def test_csv_has_verdicts_on_the_case_that_they_are_of(make):
     scores = {"c/a": {"map": 0.6}, "c/b": {"map": 0.7}, "c/c": {"map": 0.8}}
     made = changed(make(), models=models, scores=scores, intervals={}, compatible={"map": True})
     for cases, expected in (("c/b", {"c/b": ""}), ("c/b,c/a", {"c/b": "", "c/a": "1.0"})):
-        text = render(text_table(make_table([made], "map", cases)), "csv")
-        rows = pd.read_csv(io.StringIO(text), keep_default_na=False, dtype=str)
+        rows = read_csv(make_table([made], "map", cases), keep_default_na=False, dtype=str)
         rows = rows[rows.kind == "method"]
         assert dict(zip(rows.case, rows.compatible, strict=True)) == expected
 
 
 def test_csv_says_what_diverged(make):
     made = [make("bct"), make("l2", diverged={"train l2 (seed 0)": "its loss rises from 2 to 3"})]
-    csv = render(text_table(make_table(made)), "csv")
-    table = pd.read_csv(io.StringIO(csv), keep_default_na=False)
+    table = read_csv(make_table(made), keep_default_na=False)
     told = table[table.kind == "method"].groupby("method").reason.unique()
     assert list(told.bct) == [""] and ["diverged" in words for words in told.l2] == [True]
 
 
 def test_csv_has_the_bounds_under_their_own_case(records):
-    table = pd.read_csv(io.StringIO(render(text_table(make_table(records)), "csv")))
+    table = read_csv(make_table(records))
     lower = table[table.method == "lower"]
     assert list(lower.case) == ["old/old"]
     assert list(lower.value) == [0.5]
