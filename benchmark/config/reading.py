@@ -143,7 +143,6 @@ _EXPECTED = {
     "greater_than": "more than {gt}",
     "less_than_equal": "at most {le}",
     "less_than": "less than {lt}",
-    "literal_error": "{expected}",
 }
 """Type of an error of pydantic -> what was expected, with the values of its context."""
 

