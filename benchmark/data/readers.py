@@ -10,19 +10,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import PIL
-from pydantic_core import from_json
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet, Offer
-from benchmark.config.files import file_digest, read_bytes
-from benchmark.config.reading import build
+from benchmark.config.files import file_digest
+from benchmark.config.reading import read_json
 from benchmark.data.annotations import AS_TEXT, below, in_order, listed_order, read_captions
 from benchmark.data.base import Dataset, DatasetReader, ImageSet
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Labelled, check_names, content_hash, data_root
 from benchmark.data.images import Share, Side, View, images_of
 from benchmark.data.splits import HeldOut
-from benchmark.errors import BenchError
 
 RESIZED = "resized.json"
 """Of a copy at another size: what was done."""
@@ -39,11 +37,7 @@ class _ResizedCopy:
 
 def read_copy(path: Path) -> dict[str, Any]:
     """Contents of a ``resized.json``; BenchError if it is none."""
-    try:
-        value = from_json(read_bytes(path, 2**16))
-    except ValueError as error:
-        raise BenchError(f"{path}: expected JSON: {error}") from error
-    return asdict(build(_ResizedCopy, value, str(path)))
+    return asdict(read_json(_ResizedCopy, path, 2**16))
 
 
 @dataclass(frozen=True)

@@ -98,14 +98,9 @@ def compare(
 
 def doubts(left: Sequence[StoredRecord], right: Sequence[StoredRecord]) -> list[str]:
     """Reasons why differences of :func:`compare` may not be those of the methods, in words."""
-    places = [
-        {(s.record.protocol, s.record.track, s.record.seed) for s in side if _is_done(s)}
-        for side in (left, right)
-    ]
-    compared = [
-        s.record for s in (*left, *right) if _is_done(s)
-        if (s.record.protocol, s.record.track, s.record.seed) in places[0] & places[1]
-    ]  # fmt: skip
+    sides = [[s.record for s in side if _is_done(s)] for side in (left, right)]
+    one, other = ({(r.protocol, r.track, r.seed) for r in side} for side in sides)
+    compared = [r for r in chain(*sides) if (r.protocol, r.track, r.seed) in one & other]
     found = [*notes.divergence(compared)]
     if elsewhere := of_another_old_model(compared):
         seeds = notes.seed_words(sorted({record.seed for record in elsewhere}))
