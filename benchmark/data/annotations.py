@@ -1,8 +1,6 @@
 """Lists beside a dataset: the order that its classes count in, and captions of its images."""
 
-import csv
 import dataclasses
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -11,6 +9,7 @@ import numpy as np
 
 from benchmark.config.files import read_bytes
 from benchmark.data.base import Dataset, ImageSet
+from benchmark.data.files import csv_lines
 from benchmark.errors import BenchError, nearest
 
 Items = TypeVar("Items", bound=ImageSet)
@@ -91,22 +90,18 @@ def read_captions(path: Path, names: Sequence[str]) -> tuple[str, ...]:
         BenchError: Naming the line that is not as it should be, or an image without a caption.
     """
     found: dict[str, str] = {}
-    try:
-        text = read_bytes(path, _MOST_CAPTIONS).decode("utf-8-sig")
-        rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-        if next(rows, None) != _HEAD:
-            raise BenchError(f"{path}:1: expected the header file,caption")
-        for row in rows:
-            where = f"{path}:{rows.line_num}"
-            if len(row) != len(_HEAD):
-                raise BenchError(f"{where}: expected a file and its caption, got {len(row)} cells")
-            caption = " ".join(row[1].split())
-            if not caption.isprintable() or not 0 < len(caption) <= _LONGEST_CAPTION:
-                raise BenchError(f"{where}: expected a caption of printable letters")
-            if found.setdefault(row[0], caption) != caption:
-                raise BenchError(f"{where}: '{row[0]:.80}' has two captions")
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise BenchError(f"{path}: expected a CSV table in UTF-8: {error}") from error
+    lines = csv_lines(path, _MOST_CAPTIONS)
+    if next(lines, (1, []))[1] != _HEAD:
+        raise BenchError(f"{path}:1: expected the header file,caption")
+    for number, row in lines:
+        where = f"{path}:{number}"
+        if len(row) != len(_HEAD):
+            raise BenchError(f"{where}: expected a file and its caption, got {len(row)} cells")
+        caption = " ".join(row[1].split())
+        if not caption.isprintable() or not 0 < len(caption) <= _LONGEST_CAPTION:
+            raise BenchError(f"{where}: expected a caption of printable letters")
+        if found.setdefault(row[0], caption) != caption:
+            raise BenchError(f"{where}: '{row[0]:.80}' has two captions")
     captions = []
     for name in names:
         own = found.get(name) or found.get(name.rpartition("/")[2])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import os
 import re
 import struct
@@ -150,6 +152,16 @@ def matches(path: Path, pattern: re.Pattern[str], expected: str) -> Iterator[re.
                 yield match
             elif text:
                 raise BenchError(f"{path}:{number}: expected {expected}, got '{text[:80]}'")
+
+
+def csv_lines(path: Path, limit: int) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of each line of a CSV table in UTF-8; BenchError if it is none."""
+    try:
+        text = read_bytes(path, limit).decode("utf-8-sig")
+        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+        yield from ((lines.line_num, cells) for cells in lines)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BenchError(f"{path}: expected a CSV table in UTF-8: {error}") from error
 
 
 def images_by_class(root: Path, folder: str, pattern: re.Pattern[str], expected: str) -> Labelled:

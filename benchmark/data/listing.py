@@ -1,14 +1,11 @@
 """Listings of anybody's images, and what is said of each: by folders, names or a table."""
 
-import csv
-import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmark.config.files import read_bytes
-from benchmark.data.files import IMAGES, check_names, is_made, readable
+from benchmark.data.files import IMAGES, check_names, csv_lines, is_made, readable
 from benchmark.errors import BenchError, nearest
 
 TABLE = "items.csv"
@@ -82,27 +79,21 @@ def of_table(path: Path, root: Path) -> list[Item]:
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """The lines of a table, with their numbers."""
-    try:
-        text = read_bytes(path, _MOST_TABLE).decode("utf-8-sig")
-        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-        head = [name.strip() for name in next(lines, [])]
-        for name in head:
-            if name not in ("file", *FIELDS):
-                known = nearest(name, ("file", *FIELDS))
-                raise BenchError(f"{path}:1: unknown column '{name:.80}'{known}")
-        if "file" not in head or len(set(head)) < len(head):
-            raise BenchError(f"{path}:1: expected a header of file and, each once, {_some(FIELDS)}")
-        for cells in lines:
-            if lines.line_num > _MOST_LINES:
-                raise BenchError(f"{path}: expected at most {_MOST_LINES} lines")
-            if cells and len(cells) != len(head):
-                raise BenchError(
-                    f"{path}:{lines.line_num}: expected {len(head)} cells, got {len(cells)}"
-                )
-            if cells:
-                yield lines.line_num, dict(zip(head, map(str.strip, cells), strict=True))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise BenchError(f"{path}: expected a CSV table in UTF-8: {error}") from error
+    lines = csv_lines(path, _MOST_TABLE)
+    head = [name.strip() for name in next(lines, (1, []))[1]]
+    for name in head:
+        if name not in ("file", *FIELDS):
+            known = nearest(name, ("file", *FIELDS))
+            raise BenchError(f"{path}:1: unknown column '{name:.80}'{known}")
+    if "file" not in head or len(set(head)) < len(head):
+        raise BenchError(f"{path}:1: expected a header of file and, each once, {_some(FIELDS)}")
+    for number, cells in lines:
+        if number > _MOST_LINES:
+            raise BenchError(f"{path}: expected at most {_MOST_LINES} lines")
+        if cells and len(cells) != len(head):
+            raise BenchError(f"{path}:{number}: expected {len(head)} cells, got {len(cells)}")
+        if cells:
+            yield number, dict(zip(head, map(str.strip, cells), strict=True))
 
 
 class Pattern:
