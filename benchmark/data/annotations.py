@@ -7,9 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from benchmark.config.files import read_bytes
 from benchmark.data.base import Dataset, ImageSet
-from benchmark.data.files import csv_lines
+from benchmark.data.files import csv_lines, read_text
 from benchmark.errors import BenchError, nearest
 
 Items = TypeVar("Items", bound=ImageSet)
@@ -35,13 +34,9 @@ def listed_order(path: Path, keys: Sequence[str]) -> list[int]:
     Raises:
         BenchError: If one is missing, unknown or there twice.
     """
-    try:
-        text = read_bytes(path, _MOST_ORDER).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BenchError(f"{path}: expected text in UTF-8: {error}") from error
     places = {key: i for i, key in enumerate(keys)}
     order: dict[int, None] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path, _MOST_ORDER).splitlines(), 1):
         name = line.strip()
         if not name:
             continue

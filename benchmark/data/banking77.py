@@ -17,9 +17,9 @@ from pydantic_core import from_json
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import Origin
-from benchmark.config.files import read_bytes
 from benchmark.data.base import Dataset
 from benchmark.data.enrolment import divided_sets
+from benchmark.data.files import read_text
 from benchmark.data.splits import divided_classes, in_folds
 from benchmark.data.texts import TextDatasetReader, as_bytes
 from benchmark.errors import BenchError, located
@@ -80,8 +80,8 @@ class Banking77(TextDatasetReader):
 
 def _table(path: Path) -> Labelled:
     """A table ``text,category``."""
+    reader = csv.DictReader(io.StringIO(read_text(path, _MOST_BYTES)), strict=True)
     with located(str(path)):
-        reader = csv.DictReader(io.StringIO(_decoded(path)), strict=True)
         try:
             rows = list(reader)
         except csv.Error as error:
@@ -96,14 +96,16 @@ def _table(path: Path) -> Labelled:
 def _lines(root: Path, side: str) -> Labelled:
     """Texts of a file of JSON lines, and their classes in a table of ids."""
     path = root / f"{side}.labels.tsv"
+    lines = read_text(path, _MOST_BYTES).splitlines()
     with located(str(path)):
-        rows = [line.split("\t") for line in _decoded(path).splitlines()[1:] if line]
+        rows = [line.split("\t") for line in lines[1:] if line]
         if any(len(row) != 2 for row in rows):
             raise BenchError("expected an id and a label in each line")
         label = dict(rows)
     path = root / f"{side}.jsonl"
+    lines = read_text(path, _MOST_BYTES).splitlines()
     with located(str(path)):
-        found = [_entry(line) for line in _decoded(path).splitlines() if line]
+        found = [_entry(line) for line in lines if line]
         missing = [name for name, _ in found if name not in label]
         if missing or not found:
             raise BenchError(f"expected a label of every text, got none of {missing[:1] or 'any'}")
@@ -120,10 +122,3 @@ def _entry(line: str) -> tuple[str, str]:
     if not isinstance(name, str) or not isinstance(text, str):
         raise BenchError(f"expected id and text as texts, got {line:.60}")
     return name, text
-
-
-def _decoded(path: Path) -> str:
-    try:
-        return read_bytes(path, _MOST_BYTES).decode()
-    except UnicodeDecodeError as error:
-        raise BenchError(f"expected UTF-8: {error}") from error

@@ -154,13 +154,21 @@ def matches(path: Path, pattern: re.Pattern[str], expected: str) -> Iterator[re.
                 raise BenchError(f"{path}:{number}: expected {expected}, got '{text[:80]}'")
 
 
+def read_text(path: Path, limit: int, expected: str = "text") -> str:
+    """The text of a file; BenchError as of :func:`read_bytes`, and if it is not UTF-8."""
+    try:
+        return read_bytes(path, limit).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BenchError(f"{path}: expected {expected} in UTF-8: {error}") from error
+
+
 def csv_lines(path: Path, limit: int) -> Iterator[tuple[int, list[str]]]:
     """Number and cells of each line of a CSV table in UTF-8; BenchError if it is none."""
+    text = read_text(path, limit, "a CSV table")
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        text = read_bytes(path, limit).decode("utf-8-sig")
-        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
         yield from ((lines.line_num, cells) for cells in lines)
-    except (UnicodeDecodeError, csv.Error) as error:
+    except csv.Error as error:
         raise BenchError(f"{path}: expected a CSV table in UTF-8: {error}") from error
 
 

@@ -17,9 +17,9 @@ from pydantic import Field
 
 from benchmark.config.checks import Seed
 from benchmark.config.declarations import Origin
-from benchmark.config.files import read_bytes
 from benchmark.data.base import Dataset
 from benchmark.data.enrolment import divided_sets
+from benchmark.data.files import read_text
 from benchmark.data.splits import divided_classes, in_folds, seeded_order
 from benchmark.data.texts import TextDatasetReader, as_bytes
 from benchmark.errors import BenchError, located
@@ -123,11 +123,7 @@ def synsets(path: Path) -> Iterator[Synset]:
         BenchError: Naming the line that is not as expected.
     """
     part = _PARTS.get(path.suffix.removeprefix("."), "")
-    try:
-        lines = read_bytes(path, _MOST_BYTES).decode().split("\n")
-    except UnicodeDecodeError as error:
-        raise BenchError(f"{path}: expected UTF-8: {error}") from error
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path, _MOST_BYTES).split("\n"), 1):
         if line.startswith("  ") or not line:  # the licence
             continue
         with located(f"{path}: line {number}"):

@@ -155,7 +155,7 @@ ROWS: list[tuple[str, Harm, str, dict]] = [
     *(("banking77", {file: content}, words, {}) for file, content, words in (
         ("train.csv", "text;category\na;b\n", "train.csv: expected the columns text and category"),
         ("train.csv", "text,category\nalone\n", "train.csv: expected a text and a category"),
-        ("train.csv", b"text,category\n\xff,b\n", "train.csv: expected UTF-8"),
+        ("train.csv", b"text,category\n\xff,b\n", "train.csv: expected text in UTF-8"),
         ("test.csv", "text,category\na,other\n", "test has a class that train has not: other"))),
     *(("banking77-lines", {file: content}, words, {}) for file, content, words in (
         ("docs.jsonl", '{"id": 1, "text": "a"}', "expected id and text as texts"),
