@@ -128,7 +128,6 @@ _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _EXPECTED = {
     "int_type": "a whole number",
     "float_type": "a number",
-    "finite_number": "a finite number",
     "string_type": "text",
     "bool_type": "true or false",
     "dict_type": "a mapping",

@@ -10,7 +10,7 @@ from benchmark.report.tables.results import text_table
 
 
 def read_csv(*tables, **options):
-    """What CSV of some tables says."""
+    """Some tables as CSV, read back."""
     return pd.read_csv(io.StringIO(render([*map(text_table, tables)], "csv")), **options)
 
 
