@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from PIL import Image, ImageDraw
+from support.pictures import write_noise
 from support.protocol_files import write_track
 from support.toy_runs import run_below
 
@@ -35,12 +37,9 @@ def test_omniglot(omniglot, tmp_path) -> None:
 
 def test_folder_of_photographs(tmp_path) -> None:
     """Colour images of any size, one folder a class."""
-    for c in range(12):
-        (tmp_path / "d" / f"class{c}").mkdir(parents=True)
-        for i in range(6):
-            image = Image.new("RGB", (40 + c, 30 + i), (20 * c, 255 - 20 * c, 40 * (c % 6)))
-            ImageDraw.Draw(image).ellipse((5 + i, 5, 20 + i, 20), fill=(10 * i, 0, 20 * c))
-            image.save(tmp_path / "d" / f"class{c}" / f"{i}.jpg")
+    for c, i in itertools.product(range(12), range(6)):
+        path, color = tmp_path / "d" / f"class{c}" / f"{i}.jpg", (20 * c, 255 - 20 * c, 40)
+        write_noise(path, color, (40 + c, 30 + i))
     records = run_below(
         tmp_path, ["fct"], "open-class", "folder", data_root=tmp_path / "d",
         settings={
