@@ -135,6 +135,20 @@ def simple_table(
     return TextTable(title, slug, tuple(labels), (block,), rows, **fields)  # type: ignore[arg-type]
 
 
+def table_of_blocks(
+    title: str, slug: str, labels: Iterable[tuple[TextCell, str]],
+    blocks: Sequence[tuple[TextBlock, Sequence[tuple[TextCell, ...]]]], **fields: object,
+) -> TextTable:  # fmt: skip
+    """A table of several blocks with their rows, of which each has a label and a kind."""
+    rows = tuple(
+        TextRow((label,), tuple(cells[i] for _, cells in blocks), kind)
+        for i, (label, kind) in enumerate(labels)
+    )
+    head = (TextColumn("", words=True, heading=True),)
+    made = tuple(block for block, _ in blocks)
+    return TextTable(title, slug, head, made, rows, **fields)  # type: ignore[arg-type]
+
+
 def shown_table(
     title: str, slug: str, words: Sequence[str], heads: Sequence[str],
     lines: Sequence[Sequence[str]], **fields: object,

@@ -9,10 +9,10 @@ from benchmark.report.text_table import (
     TextBlock,
     TextCell,
     TextColumn,
-    TextRow,
     TextTable,
     filled_block,
     score_cell,
+    table_of_blocks,
 )
 
 COLUMNS = (
@@ -24,25 +24,15 @@ COLUMNS = (
 
 def text_table(table: ScoreTable) -> TextTable:
     """Scores of one protocol and track, to be printed."""
-    blocks = [_block(table, metric) for metric in table.metrics]
-    rows = [
-        TextRow(
-            (TextCell(row.label, small=row.detail),),
-            tuple(cells[i] for _, cells in blocks),
-            kind="" if row.kind == "method" else "bound",
-        )
-        for i, row in enumerate(table.rows)
+    labels = [
+        (TextCell(row.label, small=row.detail), "" if row.kind == "method" else "bound")
+        for row in table.rows
     ]
-    return TextTable(
-        title=table.title,
-        slug=table.slug,
-        labels=(TextColumn("", words=True, heading=True),),
-        blocks=tuple(block for block, _ in blocks),
-        rows=tuple(rows),
-        notes=("* is the best method of a column.", *table.notes),
-        columns=COLUMNS,
+    return table_of_blocks(
+        table.title, table.slug, labels, [_block(table, metric) for metric in table.metrics],
+        notes=("* is the best method of a column.", *table.notes), columns=COLUMNS,
         values=tuple(line for row in table.rows for line in _values(table, row)),
-    )
+    )  # fmt: skip
 
 
 def _block(table: ScoreTable, metric: str) -> tuple[TextBlock, list[tuple[TextCell, ...]]]:

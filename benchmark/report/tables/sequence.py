@@ -16,10 +16,10 @@ from benchmark.report.tables.results import label
 from benchmark.report.text_table import (
     TextCell,
     TextColumn,
-    TextRow,
     TextTable,
     filled_block,
     score_cells,
+    table_of_blocks,
 )
 
 _READING = (
@@ -65,21 +65,12 @@ def _table(records: Sequence[Record], slug: str, keys: Sequence[str]) -> TextTab
         filled_block(label(key), columns, [_cells(methods, case, key) for case in labels])
         for key in keys
     ]
-    return TextTable(
-        title=f"{notes.title(records)}: step by step",
-        slug=f"{slug}-sequence",
-        labels=(TextColumn("", words=True, heading=True),),
-        blocks=tuple(block for block, _ in blocks),
-        rows=tuple(
-            TextRow(
-                (TextCell(words),),
-                tuple(cells[i] for _, cells in blocks),
-                kind="bound" if words.endswith("self-test") else "",
-            )
-            for i, words in enumerate(labels.values())
-        ),
+    kinds = ("bound" if words.endswith("self-test") else "" for words in labels.values())
+    return table_of_blocks(
+        f"{notes.title(records)}: step by step", f"{slug}-sequence",
+        zip(map(TextCell, labels.values()), kinds, strict=True), blocks,
         notes=("* is the best method of a row.", _READING),
-    )
+    )  # fmt: skip
 
 
 def _cells(methods: Mapping[str, Sequence[Record]], case: str, key: str) -> list[TextCell]:
