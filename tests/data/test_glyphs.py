@@ -140,9 +140,11 @@ def test_source_tells_what_changes_the_images():
     ("name", "options", "message"),
     [
         ("glyphs", {"strenght": 1.0}, "unknown key 'strenght'; did you mean 'strength'"),
+        ("glyphs", {"strength": "1"}, "strength: expected a number, got '1'"),
         ("glyphs", {"strength": -1.0}, "strength: expected at least 0.0, got -1"),
         ("glyphs", {"strength": float("nan")}, "strength: expected a finite number, got "),
         ("glyphs", {"draws": 0}, "draws: expected at least 1, got 0"),
+        ("glyphs", {"draws": True}, "draws: expected a whole number, got True"),
         ("glyphs", {"version": 2}, "version: expected one of [1], got 2"),
         ("glyphs", {"seed": -1}, "seed: expected at least 0, got -1"),
         ("scenes", {"classes": 9}, "classes: expected at least 10, got 9"),
