@@ -207,11 +207,9 @@ def reasons(document: Document) -> list[str]:
         return lines
     if name not in (KEEP, REEMBED):
         lines.append(f"It keeps {kept(chosen['kept'], whole=True)} of {verdict['share_of']}.")
-    parts = [f"{score(new['score'])} with everything embedded again"]
-    if name not in (KEEP, REEMBED):
-        parts.insert(0, f"{score(chosen['score'])} with this")
-    if old:
-        parts.insert(0, f"{score(old['score'])} with the old model")
+    parts = [f"{score(old['score'])} with the old model"] if old else []
+    parts += [f"{score(chosen['score'])} with this"] if name not in (KEEP, REEMBED) else []
+    parts.append(f"{score(new['score'])} with everything embedded again")
     lines.append(f"{label(document)}{_own(document)}: {', '.join(parts)}.")
     if document["inputs"]["judge"] == "agreement":
         lines.append(
@@ -319,12 +317,11 @@ def a_query(cost: Mapping[str, Any], document: Document) -> str:
 
 def _meanwhile(document: Document, cost: Mapping[str, Any]) -> str:
     serves = document["verdict"]["meanwhile"]
+    line = "Until then nothing serves that can be had"
+    if serves is not None:
+        line = f"Until then serves: {titled(document, serves)}"
     if serves == KEEP:
         line = "Until then the old model and index serve"
-    elif serves is not None:
-        line = f"Until then serves: {titled(document, serves)}"
-    else:
-        line = "Until then nothing serves that can be had"
     if cost["old_bytes"]:
         line += f"; they are the way back while {size(cost['old_bytes'])} are kept beside"
         line = line if serves == KEEP else line.replace("they are", "the old index is")
@@ -377,8 +374,7 @@ def _odd_vectors(document: Document) -> list[str]:
 
 def changes(document: Document) -> list[str]:
     """Changes of the constraints that would change the answer."""
-    verdict = document["verdict"]
-    lines = [f"{each['if']}: {each['strategy']}" for each in verdict["changes"]]
+    lines = [f"{each['if']}: {each['strategy']}" for each in document["verdict"]["changes"]]
     return [f"{line[0].upper()}{line[1:]}" for line in lines]
 
 
@@ -386,18 +382,15 @@ def moved(document: Document) -> str:
     """By how much redrawing the sample moves the estimate of re-embedding."""
     new = of(document, REEMBED)
     off = None if new is None else new["score"].get("sampling")
-    return (
-        "no score"
-        if off is None
-        else f"{REEMBED}'s {label(document)} by some {100 * off:.1f} points"
-    )
+    if off is None:
+        return "no score"
+    return f"{REEMBED}'s {label(document)} by some {100 * off:.1f} points"
 
 
 def slice_warnings(document: Document) -> list[str]:
     """Slices that surely lose by the recommended strategy."""
-    if document["slices"] is None:
-        return []
-    lost = [each for each in document["slices"]["slices"] if each["loses"]]
+    slices = (document["slices"] or {"slices": []})["slices"]
+    lost = [each for each in slices if each["loses"]]
     return [
         f"Warning: {each['name']} ({each['queries']:,} queries) loses "
         f"{numbers.number(-each['gain']['value'])} points ({around(each['gain'])})."
