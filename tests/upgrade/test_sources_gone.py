@@ -157,3 +157,18 @@ def test_what_is_refused(made, given, change, said):
     with pytest.raises(BenchError, match=said) as error:
         benchmark.upgrade(**given | its | change)
     assert "\n" not in str(error.value)
+
+
+def test_queries_that_speak_against_spaces_that_do_not_align():
+    """Old queries are noisy: no map finds them, and new ones find more by a map than they do."""
+    made = planted(noise=0.8, n=2000, q=300)
+    given = made.arguments(np.arange(len(made.new))) | {"ids": {"old_gallery": np.arange(2000)}}
+    del given["new_gallery"]
+    noise = np.random.default_rng(0).normal(size=made.old_queries.shape)
+    given["old_queries"] = (made.old_queries + 2 * noise).astype(np.float32)
+    rows = others(made, 900)
+    report = benchmark.upgrade(**given, pairs_old=made.old[rows], pairs_new=made.new[rows])
+    verdict = report.document["verdict"]
+    assert not any(each["aligned"] for each in report.document["alignment"])
+    assert verdict["strategy"] == KEEP and not verdict["decided"]
+    assert verdict["reason"].startswith("spaces do not align, so no map is taken; but on these")
