@@ -80,6 +80,8 @@ def test_with_a_sample_the_old_vectors_are_searched_whole_and_new_ones_are_no_bi
     del expected["binary, rescored"]
     scores, among = found(study, "re-embed")
     assert among == {len(held)} and is_as_expected(scores, expected)
+    shown = upgrade(**made.arguments(made.sample(300)), compressed=True)
+    assert "Bits are left out where few items are searched" in str(shown)
 
 
 def test_bytes_of_the_old_index_are_those_of_its_file(made):

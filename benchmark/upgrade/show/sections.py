@@ -160,8 +160,13 @@ def compressed(document: Document) -> TextTable:
     if len({each["among"] for each in document["compressed"]}) > 1:
         notes.append(
             "Only a sample has new vectors: among few items all find more, so read what is lost "
-            "there, not the score; bits are left out, as the first 100 are many of so few."
+            "there, not the score."
         )
+    in_bits = [
+        each["strategy"] for each in document["compressed"] if each["form"].startswith("binary")
+    ]
+    if {each["strategy"] for each in document["compressed"]} - {*in_bits}:
+        notes.append("Bits are left out where few items are searched: the first 100 are many then.")
     whole = next((e for e in document["compressed"] if e["strategy"] == KEEP), None)
     better = [
         each for each in document["compressed"]
