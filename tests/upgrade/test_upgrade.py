@@ -158,6 +158,12 @@ def test_without_old_queries_shares_are_of_the_new_score():
     title = "Not known without queries by the old model: is the new model better? If it is: "
     assert headline(report.document).startswith(title)
     assert title in str(report).replace("\n", " ") and title in render(report.document)
+    stuck = benchmark.upgrade(**given | {"maps": "procrustes"}, index=False).document
+    assert stuck["verdict"]["strategy"] == "naive"  # nothing else leaves the index as it is
+    assert stuck["verdict"]["reason"].endswith(
+        "the old model, which still runs, may well be better"
+    )
+    assert "Keep the old model while it runs; after that: " in headline(stuck)
     gone = benchmark.upgrade(**given, old_model=False).document
     assert gone["verdict"]["decided"] and "Not known" not in headline(gone)
     assert gone["verdict"]["meanwhile"] in found

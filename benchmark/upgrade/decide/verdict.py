@@ -238,7 +238,10 @@ def _choose(
             return name, _kept(evidence, name, wanted)
     if REEMBED in possible:
         return REEMBED, _nothing(evidence, possible, wanted)
-    return _best(evidence, possible)
+    name, reason = _best(evidence, possible)
+    if KEEP not in evidence.outcomes and constraints.old_model:
+        reason += "; the old model, which still runs, may well be better"
+    return name, reason
 
 
 def _nothing(evidence: Evidence, possible: list[str], wanted: float) -> str:

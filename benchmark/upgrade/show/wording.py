@@ -172,17 +172,19 @@ def headline(document: Document) -> str:
     name = verdict["strategy"]
     if name is None:
         return "Nothing can be done under these constraints"
-    title = titled(document, name)
-    title = f"{title[0].upper()}{title[1:]}"
+    lower = titled(document, name)
+    title = f"{lower[0].upper()}{lower[1:]}"
     if document["models"] is not None and name != KEEP:
-        title = f"{document['models']['taken']}: {title[0].lower()}{title[1:]}"
+        title = lower = f"{document['models']['taken']}: {lower}"
     if verdict["decided"]:
         return title
-    lower = title if document["models"] is not None else f"{title[0].lower()}{title[1:]}"
     judged = document["inputs"]["judge"] != "agreement"
     if not judged or not of(document, KEEP):
         lacks = "queries by the old model" if judged else "judgements"
         then = "For now" if name == KEEP else "If it is"
+        share = (of(document, name) or {"kept": None})["kept"]
+        if judged and share is not None and share["value"] < document["wanted"]:
+            then = "Keep the old model while it runs; after that"
         return f"Not known without {lacks}: is the new model better? {then}: {lower}"
     return f"Not decided: {lower} for now" if name == KEEP else f"Likely, but not decided: {lower}"
 
