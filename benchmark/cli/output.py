@@ -53,7 +53,7 @@ def unheard(broken: list[OSError] | None = None) -> Iterator[list[OSError]]:
     """Print, though nobody may read it or its disk be full: that is kept and raised later.
 
     Args:
-        broken: Filled with the error; where it has one nothing more of it is told.
+        broken: Filled with the error, after which what is printed to stdout goes nowhere.
     """
     broken = [] if broken is None else broken
     try:

@@ -126,8 +126,8 @@ def _decided(
     decision = decide(replace(evidence, outcomes=taken), request.constraints, request.wanted)
     if decision.name == KEEP and (better := evidence.above & {*refused}):
         reason = (
-            f"spaces do not align, so no map is taken; but on these queries {min(better)} is "
-            "measurably better: try it on others"
+            "spaces do not align, so no map is taken; but on these queries "
+            f"{max(better, key=evidence.mean)} is measurably better: try it on others"
         )
         decision = replace(decision, reason=reason, decided=False)
     return _Judged(result, findings, evidence, decision, alignment)

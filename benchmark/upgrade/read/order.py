@@ -6,6 +6,7 @@ where a row is missing or comes twice, all behind it is.
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class SameOrder:
         some = some[np.argsort(rows[some])]
         return cls(joined, rows[some], old[some], new[some])
 
-    @property
+    @cached_property
     def holds(self) -> bool:
         """True where rows are more alike than shuffled ones, or are too few to tell."""
         rng = np.random.default_rng(0)
