@@ -197,6 +197,7 @@ SOURCES = {
     ),
     "chance": f"{_LEARN}return shifted(int.from_bytes(os.urandom(2), 'big') / 65536)\n",
     "memory": f"{_LEARN}return shifted(KEPT.setdefault('seed', trainer.seed % 997 / 997))\n",
+    "memory-of-pairs": f"{_LEARN}return shifted(KEPT.setdefault('x', pairs.new[0, 0].item()))\n",
     "hash": f"{_LEARN}return shifted(hash('a word') % 997 / 997)\n",
     "noise": f"{_LEARN}return Fitted(Noise())\n",
     "calls": f"{_LEARN}return Fitted(Counting())\n",

@@ -1,4 +1,4 @@
-"""An adapter's stages again: under another seed, elsewhere, killed, on poisoned evaluations."""
+"""An adapter's stages again: after other ones, elsewhere, killed, on poisoned evaluations."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,8 +18,8 @@ from benchmark.harness.checking.replay import (
     other_images,
     other_images_and_labels,
     other_labels,
+    otherwise,
     output_of,
-    with_seed,
 )
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
@@ -34,7 +34,7 @@ _POISONS = {
 def check_replays(
     own: Sequence[Stage], seen: Sequence[Stage], parts: Sequence[Part], store: Store, folder: Path
 ) -> Iterator[str]:
-    """Carry an adapter's stages out again: repeated, under another seed, killed, poisoned.
+    """Carry an adapter's stages out again: repeated, after others, killed, poisoned.
 
     ``seen`` lay in the store when they began, or came in between; ``parts`` are what they gave,
     applied again in a process that has run no update.
@@ -45,16 +45,16 @@ def check_replays(
     twin, poisoned = Twin(store, seen, folder / "twin"), folder / "poisoned"
     first = {s.name: output_of(store.path(s.name), store.meta(s.name)["facts"]) for s in own}
     with Elsewhere() as elsewhere:
-        # Each process begins with another seed, so what is kept from it shows in the second.
-        pairs = [elsewhere.do(twin, [with_seed(s, 1), s]) for s in own]
+        # Each process begins with another update, so what is kept from it shows in the second.
+        pairs = [elsewhere.do(twin, [otherwise(s), s]) for s in own]
         unseen = elsewhere.do(Twin(store, seen, poisoned, _POISON), own, parts)
         for stage, pair in zip(own, pairs, strict=True):
-            here = [twin.output(with_seed(stage, 1)), twin.output(stage)]
+            here = [twin.output(otherwise(stage)), twin.output(stage)]
             if here != pair.result().stages or here[1] != first[stage.name]:
                 raise _not_repeated(elsewhere, twin, stage)
             if FAILURE in here[0]:
-                raise BenchError(f"fails under another seed: {here[0][FAILURE]}")
-        yield "the same seed gives the same, bit for bit, also after another seed and elsewhere"
+                raise BenchError(f"fails with another seed and embeddings: {here[0][FAILURE]}")
+        yield "the same seed gives the same, bit for bit, also after another update and elsewhere"
         for stage in own:
             again = twin.resumed(stage)
             if again != first[stage.name]:
@@ -88,7 +88,7 @@ def _poisoned(
     """Tell which part of the evaluation data is seen, or whether something else is amiss."""
     if kept := _apart(expected, done(None, "alone"), parts):
         return BenchError(
-            f"leaking state between seeds: in a process of its own {kept} differs; a part keeps "
+            f"leaking state between updates: in a process of its own {kept} differs; a part keeps "
             "all that it needs in its file, as parameters, buffers and arguments"
         )
     faults = []
@@ -114,6 +114,6 @@ def _not_repeated(elsewhere: Elsewhere, twin: Twin, stage: Stage) -> BenchError:
             f"{_differences(*pair)}; draw from job.trainer.seed or batch.rng, from nothing global"
         )
     return BenchError(
-        "leaking state between seeds: after another update, or without its files, the same one "
+        "leaking state between updates: after another update, or without its files, the same one "
         "gives something else; keep nothing outside of the result of prepare"
     )

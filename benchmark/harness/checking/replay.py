@@ -35,6 +35,7 @@ from benchmark.training.loop import checkpoints_each_epoch
 Output = dict[str, str]
 """Digest of each file that a stage writes, and of its facts; or its failure, in words."""
 FAILURE = "failure"
+_OTHER = "other-"  # before the name of a stage, for its folder with other embeddings
 Change = Callable[[Evaluation], Evaluation]
 Arrays = tuple[Any, ...]
 Part = tuple[Path, Arrays]
@@ -58,6 +59,7 @@ class Twin:
     """A copy of finished stages below ``root``; what runs there cannot change the store.
 
     A poison is given to the evaluation data in it, and to every dataset that is loaded meanwhile.
+    Embeddings of training images have a second copy, with their numbers in another order.
     """
 
     def __init__(
@@ -70,6 +72,10 @@ class Twin:
             shutil.copytree(store.path(stage.name), folder)
             if poison is not None:
                 _exchange(stage, folder, poison)
+            if _is_fitted_to(stage):
+                other = folder.with_name(_OTHER + stage.name)
+                shutil.copytree(folder, other)
+                np.save(other / VECTORS, np.load(folder / VECTORS)[..., ::-1])
 
     def output(self, stage: Stage) -> Output:
         """Files that a stage writes here."""
@@ -98,11 +104,15 @@ def _exchange(stage: Stage, folder: Path, poison: Poison) -> None:
         dataset = _changed(read_dataset(folder), lambda e: replace(e, images=np.array(e.images)))
         train = replace(dataset.train, images=np.array(dataset.train.images))
         write_dataset(_changed(replace(dataset, train=train), poison.change), folder)
-    # A part by name is an evaluation set, one by a split is of training images.
-    elif poison.embeddings and isinstance(work, EmbeddingWork) and isinstance(work.part, str):
+    elif poison.embeddings and isinstance(work, EmbeddingWork) and not _is_fitted_to(stage):
         vectors = np.load(folder / VECTORS)
         noise = np.random.default_rng(0).standard_normal(vectors.shape)
         np.save(folder / VECTORS, noise.astype(vectors.dtype))
+
+
+def _is_fitted_to(stage: Stage) -> bool:
+    """A part by name is an evaluation set, one by a split is of training images."""
+    return isinstance(stage.work, EmbeddingWork) and not isinstance(stage.work.part, str)
 
 
 def attempt(stage: Stage, root: Path, folder: Path, kill: bool = False) -> Output:
@@ -128,9 +138,17 @@ def output_of(folder: Path, facts: object) -> Output:
     return files | {"facts": digest(facts)}
 
 
-def with_seed(stage: Stage, seed: int) -> Stage:
-    """The stage under another seed."""
-    return replace(stage, work=replace(stage.work, seed=derive(seed, "check")))
+@dataclass(frozen=True)
+class _Input:
+    """A finished stage, by the name of its folder."""
+
+    name: str
+
+
+def otherwise(stage: Stage) -> Stage:
+    """The stage under another seed, and with other embeddings of the training images."""
+    work = stage.work.at(lambda of: _Input(_OTHER * _is_fitted_to(of) + of.name))
+    return replace(stage, work=replace(work, seed=derive(1, "check")))
 
 
 class Done(NamedTuple):

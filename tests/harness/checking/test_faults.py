@@ -187,10 +187,10 @@ def test_chance(name, store):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["memory", "temporary", "outside"])
-def test_memory_between_seeds(name, store, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["memory", "memory-of-pairs", "temporary", "outside"])
+def test_memory_between_updates(name, store, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert "leaking state between seeds" in fault(name, store)
+    assert "leaking state between updates" in fault(name, store)
 
 
 @pytest.mark.slow
