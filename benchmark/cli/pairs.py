@@ -34,7 +34,6 @@ Corpora = Annotated[
 ]
 Out = Annotated[Path, Option("--out", help="Folder of the records.")]
 _FOLDER = Path("results/pairs")
-_HOUR = 3600.0
 
 
 @app.command(
@@ -53,13 +52,15 @@ def run(
     from benchmark.config.files import writable
     from benchmark.pairs.board import embedding_s, require_weights
     from benchmark.pairs.board import run as carry_out
+    from benchmark.report.costs import hours_words
 
     its_maps, cells = _cells(board, pairs, corpora, data, out)
     todo = [each for each in cells if each.left]
-    costs = embedding_s(todo), sum(each.reports_s for each in todo)
+    seconds = embedding_s(todo), sum(each.reports_s for each in todo)
+    words = [hours_words(each / 3600) for each in seconds]
     echo(
-        f"{len(todo)} of {len(cells)} cells to measure: about {_time(costs[0])} to embed, "
-        f"{_time(costs[1])} for reports, on one core"
+        f"{len(todo)} of {len(cells)} cells to measure, on one core: {words[0]} to embed, "
+        f"{words[1]} for reports"
     )
     if dry_run or not todo:
         return
@@ -276,7 +277,3 @@ def _pair(word: str) -> tuple[str, str]:
     if not (old and colon and new):
         raise BenchError(f"--pairs: expected OLD:NEW, got '{word}'")
     return old, new
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds / 60:.0f} minutes" if seconds < _HOUR else f"{seconds / _HOUR:.1f} hours"
