@@ -14,8 +14,8 @@ from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.published_models import parse_published
 from benchmark.harness.requests import make_requests
 from benchmark.harness.runs import Existing, carry_out
+from benchmark.records.files import read_selection
 from benchmark.records.record import Record
-from benchmark.records.selection import read_selection
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from benchmark.report.effects import Effect, criterion, effects, models_words, p
 from benchmark.report.ranks import LEAST_MODELS
 from benchmark.report.scenarios import CLASSES, KINDS, scenario
 from benchmark.report.text_table import simple_table
-from benchmark.studies.transfer.rules import read_rules
+from benchmark.studies.transfer.orders import read_rules
 
 _LIST = "wide"
 """The methods of the core board that every track has."""

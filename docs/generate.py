@@ -33,11 +33,11 @@ from benchmark.config.protocols import Protocol
 from benchmark.config.reading import Model
 from benchmark.config.tracks import Track
 from benchmark.errors import UnsuitedError
-from benchmark.harness.board_costs import stage_seconds
+from benchmark.harness.board_runs import stage_seconds
 from benchmark.metrics.backfill_orders import ORDERS
 from benchmark.metrics.catalog import describe, examples
+from benchmark.records.files import read_selection
 from benchmark.records.record import Record
-from benchmark.records.selection import read_selection
 from benchmark.report import render
 from benchmark.report.card import method_card
 from benchmark.report.outcome import RAW

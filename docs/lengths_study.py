@@ -6,8 +6,7 @@ from pathlib import Path
 from benchmark.errors import AbsentError
 from benchmark.records.files import StoredRecord, find_records
 from benchmark.report import render
-from benchmark.studies.lengths import tables
-from benchmark.studies.lengths.shares import compare_lengths, with_usual
+from benchmark.studies.lengths.shares import compare_lengths, tables, with_usual
 
 RESULTS = Path("results")
 STUDY = RESULTS / "studies" / "lengths"
@@ -30,7 +29,7 @@ def lines(study: Path = STUDY, board: Path = RESULTS) -> Iterator[str]:
     except AbsentError:
         yield "Records of one length only so far."
         return
-    for each, table in zip(found, tables.tables(found), strict=True):
+    for each, table in zip(found, tables(found), strict=True):
         yield render(table, "markdown")
         name = f"lengths-{each.protocol}-{each.track}-{each.metric}.png"
         if (FIGURES / name).is_file():

@@ -9,8 +9,7 @@ from benchmark.errors import AbsentError
 from benchmark.records.files import find_records
 from benchmark.report import render
 from benchmark.studies.factors import tables
-from benchmark.studies.factors.design import read_study
-from benchmark.studies.factors.model import fit
+from benchmark.studies.factors.model import fit, read_study
 
 STUDY = Path("results") / "studies" / "pays"
 

@@ -8,8 +8,7 @@ from benchmark.records.files import find_records
 from benchmark.report import numbers, render
 from benchmark.report.text_table import simple_table
 from benchmark.studies.transfer.compare import Transfer, transfers
-from benchmark.studies.transfer.orders import MethodOrder, measured_orders
-from benchmark.studies.transfer.rules import read_rules
+from benchmark.studies.transfer.orders import MethodOrder, measured_orders, read_rules
 
 STUDY = Path("results/studies/rendered")
 HEADS = ("rendered track", "protocol", "photographs", "methods", "tau-b, CMC@1", "tau-b, mAP")

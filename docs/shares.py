@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmark.records.selection import read_selection
+from benchmark.records.files import read_selection
 from benchmark.report.effects import criterion, effects, percent
 from benchmark.report.scenarios import CLASSES, scenario
 

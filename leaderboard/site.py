@@ -37,12 +37,12 @@ from leaderboard.pages.compare import compare
 from leaderboard.pages.evidence import (
     FIGURES,
     evidence_page,
+    factors_page,
     has_evidence,
     pairs_table,
     papers_beside,
 )
 from leaderboard.pages.evidence import make_tables as published_tables
-from leaderboard.pages.factors import factors_page
 from leaderboard.pages.method import method_page
 from leaderboard.pages.pairs import pairs_page, read_pairs, read_probed
 from leaderboard.pages.record import QueriesLookedAt, record_page

@@ -131,12 +131,11 @@ def lengths(
     out: options.PlotsAndCsv = None,
 ) -> None:  # fmt: skip
     """Say whether methods are ordered otherwise when everything trains longer."""
-    from benchmark.studies.lengths import tables
-    from benchmark.studies.lengths.shares import compare_lengths
+    from benchmark.studies.lengths.shares import compare_lengths, tables
 
     stored = selected(runs, "", protocols, tracks, seeds)
     found = compare_lengths(stored, split(metrics))
-    shown = tables.tables(found)
+    shown = tables(found)
     if out is not None:
         _require_apart(shown, out, [one.path for one in stored])
     print_tables(shown, form)
@@ -158,8 +157,7 @@ def factors(
 ) -> None:  # fmt: skip
     """Say which settings decide what a method keeps of the upgrade."""
     from benchmark.studies.factors import tables
-    from benchmark.studies.factors.design import read_study
-    from benchmark.studies.factors.model import fit
+    from benchmark.studies.factors.model import fit, read_study
 
     asked, stored = read_study(study), selected([study], "", "", "", "")
     found = [fit(asked, [one.record for one in stored], metric) for metric in asked.metrics]

@@ -257,7 +257,7 @@ def selected(
 ) -> list[StoredRecord]:
     """Records below some folders that an option chooses; damaged ones are named and skipped."""
     from benchmark.config.seeds import parse_seeds
-    from benchmark.records.selection import read_selection
+    from benchmark.records.files import read_selection
 
     return read_selection(
         runs or [Path("runs")], on_damaged=print_skipped, method=split(methods),

@@ -18,7 +18,7 @@ from benchmark.cli.records import print_tables, selected
 from benchmark.errors import AbsentError, BenchError
 
 if TYPE_CHECKING:
-    from benchmark.harness.board_costs import TimeEstimate
+    from benchmark.harness.board_runs import TimeEstimate
     from benchmark.harness.core_board import CoreBoard, UnitStatus
 
 app = typer.Typer(
@@ -220,7 +220,7 @@ def _look(
     store: Path | None,
 ) -> tuple[CoreBoard, list[UnitStatus], list[TimeEstimate]]:  # fmt: skip
     from benchmark.config.files import default_store
-    from benchmark.harness.board_costs import Estimates, stages_left
+    from benchmark.harness.board_runs import Estimates, stages_left
     from benchmark.harness.core_board import read_core_board, unit_statuses
     from benchmark.harness.published_models import read_published
     from benchmark.harness.store import Store

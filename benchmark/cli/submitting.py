@@ -48,8 +48,7 @@ def validate(
 ) -> None:  # fmt: skip
     """Look at records as a reviewer would: schema, place, scores, versions, what was there."""
     from benchmark.harness.submission import other_than_today
-    from benchmark.records.revisions import earlier
-    from benchmark.records.submissions import validate
+    from benchmark.records.submissions import earlier, validate
 
     with earlier(against, path) if against else nullcontext() as base:
         found = validate(path, base, other_than_today)

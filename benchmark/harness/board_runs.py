@@ -1,24 +1,131 @@
-"""Carry out the core board: one command a unit, as many at a time as there are cores."""
+"""Carry out a board: seconds that records took, estimates of missing ones, one command a unit."""
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmark.harness.core_board import CoreBoard, State, UnitStatus
+from benchmark.config.setup import Precision
+from benchmark.errors import BenchError
+from benchmark.harness.core_board import CoreBoard, State, Unit, UnitStatus, unit_request
+from benchmark.harness.graph import Stage
+from benchmark.harness.published_models import PublishedModels
+from benchmark.harness.work import TakenWork, TrainingWork
+from benchmark.records.record import Record
+from benchmark.records.stage_titles import StageTitle
 
+Level = tuple[str, ...]
+_FITS = ("right", "other")  # precision
+_LAST = 5
 _AGAIN: tuple[State, ...] = ("not clean", "threads", "of another old model")
 """States that ``--existing skip`` would take for the same work."""
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 Runner = Callable[[Sequence[str], Mapping[str, str]], int]
 """Carries out ``bench`` with some words and an environment; returns its exit code."""
+
+
+def stage_seconds(records: Iterable[Record]) -> float:
+    """Seconds of all stages of some records, one that they share counted once.
+
+    Stages are told apart by protocol, track, seed and title: what boards share counts in each.
+    """
+    seconds = {
+        (r.protocol, r.track, r.seed, title): stage.seconds or 0.0
+        for r in records
+        for title, stage in r.run.stages.items()
+    }
+    return sum(seconds.values())
+
+
+def stages_left(
+    statuses: Iterable[UnitStatus], roots: Mapping[str, Path], precision: Precision,
+    stored: Callable[[str], bool] = lambda name: False, published: PublishedModels | None = None,
+) -> Iterator[list[Stage] | None]:  # fmt: skip
+    """The stages that each unit still needs, ``None`` where it cannot be planned; loads torch.
+
+    What several need, protocols of one split among them, is of the first. ``stored`` tells whether
+    a store has the stage of a name; published models are taken instead of trained.
+    """
+    seen = set[str]()
+    for status in statuses:
+        stages: Sequence[Stage] = ()
+        try:
+            if status.todo:
+                request = unit_request(status.unit, roots, precision)
+                plan = request.plan(list(status.todo), published=published)
+                wanted = tuple(r for r in plan.results if r.label in status.todo)
+                stages = replace(plan, results=wanted).stages
+        except BenchError:
+            yield None
+            continue
+        new = [s for s in stages if s.name not in seen and not stored(s.name)]
+        seen.update(stage.name for stage in new)
+        yield new
+
+
+@dataclass(frozen=True)
+class TimeEstimate:
+    """Seconds on one core, and whether some are of records of other tracks."""
+
+    seconds: float | None  # None where no record says anything
+    rough: bool
+
+
+class Estimates:
+    """Estimates of stages from the times of others, of the nearest setting there is.
+
+    The nearest is the same stage under the same protocol, then of the same track, then any stage of
+    the same kind there, then of another track; of each the median of the last few, as code and
+    networks change. On a track, records of the wanted ``precision`` go before others.
+    """
+
+    def __init__(self, records: Iterable[Record], precision: str) -> None:
+        found: dict[Level, list[float]] = {}
+        for r in sorted(records, key=lambda r: r.run.finished or ""):
+            if r.status != "done" or r.changed:
+                continue
+            fit = _FITS[r.environment.get("precision") != precision]
+            for title, stage in r.run.stages.items():
+                for level in _levels(r.protocol, r.track, StageTitle.parse(title)):
+                    found.setdefault((fit, *level), []).append(stage.seconds or 0.0)
+        self._medians = {each: statistics.median(s[-_LAST:]) for each, s in found.items()}
+
+    def of(self, unit: Unit, stages: Sequence[Stage] | None) -> TimeEstimate:
+        """Of what is to be done of a unit."""
+        if stages is None:
+            return TimeEstimate(None, rough=True)
+        length = dict(unit.changes).get("recipe.length", 1)
+        times = length if isinstance(length, int) else 1
+        total, rough = 0.0, False
+        for stage in stages:
+            if isinstance(stage.work, TakenWork):
+                continue
+            levels = _levels(unit.protocol, unit.track, stage.about)
+            parts = ((fit, part) for part in (levels[:3], levels[3:]) for fit in _FITS)
+            order = ((fit, *each) for fit, part in parts for each in part)
+            level = next(filter(self._medians.__contains__, order), None)
+            if level is None:
+                return TimeEstimate(None, rough=True)
+            total += self._medians[level] * (times if isinstance(stage.work, TrainingWork) else 1)
+            rough = rough or not level[2]
+        return TimeEstimate(total, rough)
+
+
+def _levels(protocol: str, track: str, title: StageTitle) -> tuple[Level, ...]:
+    """From the same setting to any stage of a kind: protocol, track, and what is done."""
+    work, kind = title.work, f"{title.verb} {'side-information' if title.side else 'any'}"
+    return (
+        (protocol, track, work), ("", track, work), ("", track, kind),
+        ("", "", work), ("", "", kind),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

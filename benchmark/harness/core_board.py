@@ -21,8 +21,7 @@ from benchmark.errors import BenchError, located, unknown
 from benchmark.harness.graph import data_source, record_key
 from benchmark.harness.requests import Request, make_request
 from benchmark.records.details_files import check_digest
-from benchmark.records.evidence import evidence_file
-from benchmark.records.files import read_record
+from benchmark.records.files import evidence_file, read_record
 from benchmark.records.record import Record, record_path
 from benchmark.report.comparable import comparable
 
@@ -215,7 +214,9 @@ def _states(
         path = record_path(request.folder(results), unit.protocol, unit.track, method, unit.seed)
         key = record_key(request.setup, source, method, unit.seed, None) if known else None
         try:
-            record = _read(path)
+            record = read_record(path) if path.is_file() else None
+            if record is not None:
+                check_digest(record, path)
         except BenchError:
             states[method] = "damaged"
             continue
@@ -224,14 +225,6 @@ def _states(
             found[method] = record
     same = {record.method for record in comparable(list(found.values()))}
     return states | dict.fromkeys(found.keys() - same, "of another old model")
-
-
-def _read(path: Path) -> Record | None:
-    if not path.is_file():
-        return None
-    record = read_record(path)
-    check_digest(record, path)
-    return record
 
 
 def _state(record: Record, request: Request, key: str | None, board: CoreBoard) -> State:

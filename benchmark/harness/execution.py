@@ -1,17 +1,27 @@
-"""Run one stage and measure it; where stages run, and the callbacks of a run."""
+"""Run one stage and measure it; where stages run, the callbacks of a run, the progress of a plan.
+
+A training on several devices has a process for each, as Fabric's ``ddp`` strategy expects.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import os
+import socket
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.config import registry
 from benchmark.config.entry_points import one_line, passed
-from benchmark.errors import BenchError
-from benchmark.harness.graph import Stage
+from benchmark.config.files import write_whole
+from benchmark.errors import BenchError, PassedOverWarning, RefusedError
+from benchmark.harness.graph import Result, Stage, unique_stages
+from benchmark.harness.store import Store
 from benchmark.harness.timing import Timer, convolution
 from benchmark.harness.work import TakenWork, TrainingWork, UpdateWork
 
@@ -20,6 +30,9 @@ if TYPE_CHECKING:
 
 Outcome = tuple[dict[str, Any], dict[str, Any]]
 """Facts of a stage; its time, memory and device."""
+OnResult = Callable[[Result], None]
+_OUTCOME = "rank-0.json"
+_REFUSED = "refused.txt"
 
 
 class Reporter:
@@ -139,3 +152,137 @@ def _peak_memory() -> int:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@dataclass
+class _Open:
+    """A result, and the names of the stages that it waits for."""
+
+    result: Result
+    bounds: set[str]  # without which there is no record
+    own: set[str]  # of its evaluation alone
+
+
+class PlanProgress:
+    """Follow the stages of a plan; hand over each result as soon as nothing of it is missing.
+
+    A method that refuses at work gives a result without an evaluation, which says why. Where a
+    bound refuses, its results are given up and the others go on: what they cost is not lost.
+    Results that wait for no stage are handed over first.
+    """
+
+    def __init__(
+        self, results: Iterable[Result], missing: Iterable[Stage], on_result: OnResult
+    ) -> None:
+        names = {stage.name for stage in missing}
+        self._failed: list[str] = []
+        self._on_result = on_result
+        self._open = []
+        for result in results:
+            bounds = {s.name for s in unique_stages(result.bound, result.upper)} & names
+            own = {s.name for s in unique_stages(result.evaluation)} & names
+            self._open.append(_Open(result, bounds, own - bounds))
+        self._hand_over()
+
+    def left_out(self, stage: Stage) -> bool:
+        """Tell if a stage is not to run: no result that is still waited for needs it."""
+        return not any(stage.name in each.bounds | each.own for each in self._open)
+
+    def done(self, stage: Stage) -> None:
+        """A stage has ended well."""
+        for each in self._open:
+            each.bounds.discard(stage.name)
+            each.own.discard(stage.name)
+        self._hand_over()
+
+    def refused(self, stage: Stage, reason: str) -> None:
+        """A stage was refused; one that failed with a stage before it changes nothing."""
+        if self.left_out(stage):
+            return
+        if any(stage.name in each.bounds for each in self._open):
+            self._failed.append(f"{stage.title}: {reason}")
+        self._open = [each for each in self._open if stage.name not in each.bounds]
+        for each in self._open:
+            if stage.name in each.own:
+                each.own.clear()
+                each.result = replace(each.result, evaluation=None, updates=(), reason=reason)
+        self._hand_over()
+
+    def check(self) -> None:
+        """Raise RefusedError if a bound was refused, which leaves its results without a record."""
+        if self._failed:
+            more = len(self._failed) - 1
+            raise RefusedError(self._failed[0] + (f"; and {more} more like it" if more else ""))
+
+    def _hand_over(self) -> None:
+        whole = [each for each in self._open if not each.bounds and not each.own]
+        self._open = [each for each in self._open if each.bounds or each.own]
+        for each in whole:
+            self._on_result(each.result)
+
+
+def run_one(
+    stage: Stage, store: Store, compute: Compute, progress: Callable[[float], None]
+) -> None:
+    """Run one stage into the store, unless it is there already and whole."""
+    with store.writing(stage.name) as out:
+        if out is None:
+            return
+        if compute.devices > 1 and isinstance(stage.work, TrainingWork):
+            facts, used = _run_in_ranks(stage, store, out, compute)
+        else:
+            facts, used = measured(stage, store.root, out, compute, progress)
+        meta = {"title": stage.title, "kind": stage.kind, "facts": facts, "run": used}
+        store.publish(stage.name, meta)
+
+
+def _run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Outcome:
+    """Run a training stage in ``compute.devices`` processes; rank 0 writes, and says what it used.
+
+    Raises:
+        RefusedError: If the method refuses, or its training diverges.
+        BenchError: If a process fails, or there are not so many devices.
+    """
+    from torch.multiprocessing.spawn import ProcessException, spawn
+
+    from benchmark.training.device import Device, require_here
+
+    require_here(Device(compute.accelerator, compute.devices))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    (out / _REFUSED).unlink(missing_ok=True)  # an earlier run's
+    arguments = (port, stage, store.root, out, compute)
+    try:
+        # A rank that fails ends the others, which would wait for it for ever.
+        spawn(_rank, args=arguments, nprocs=compute.devices)  # type: ignore[no-untyped-call]
+    except ProcessException as error:
+        if (out / _REFUSED).exists():
+            raise RefusedError((out / _REFUSED).read_text()) from error
+        raise BenchError(
+            f"{stage.title}: process {error.error_index} of {compute.devices} failed: "
+            f"{str(error).strip().splitlines()[-1]}"
+        ) from error
+    outcome = out / _OUTCOME
+    facts, used = json.loads(outcome.read_text())
+    outcome.unlink()
+    return facts, used
+
+
+def _rank(rank: int, port: int, stage: Stage, root: Path, out: Path, compute: Compute) -> None:
+    warnings.simplefilter("ignore", PassedOverWarning)  # told where the run began
+    # LOCAL_RANK tells Fabric that the processes are there already.
+    os.environ |= {
+        "LOCAL_RANK": str(rank), "RANK": str(rank), "NODE_RANK": "0",
+        "WORLD_SIZE": str(compute.devices), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+    }  # fmt: skip
+    try:
+        if rank == 0:
+            (out / _OUTCOME).write_text(json.dumps(measured(stage, root, out, compute)))
+            return
+        # Only rank 0 writes an output; all of them resume from its checkpoint.
+        with tempfile.TemporaryDirectory() as discarded:
+            measured(stage, root, Path(discarded), compute, checkpoints=out)
+    except RefusedError as error:
+        write_whole(out / _REFUSED, str(error))
+        raise

@@ -12,8 +12,7 @@ from benchmark.errors import BenchError
 from benchmark.records.details import Nearest
 from benchmark.records.details_files import find_details
 from benchmark.records.files import StoredRecord
-from benchmark.records.looked_at import look_at
-from benchmark.records.pictures import SIDE, Pictures, pictures_name
+from benchmark.records.pictures import SIDE, Pictures, look_at, pictures_name
 
 _QUALITY = 60  # of WebP: a picture of 32 pixels takes some 300 bytes
 

@@ -291,7 +291,7 @@ class _Layout:
         step = f" {names[0]}" if i == 0 else f" {names[old]}-{names[i]}" if self.n > 2 else ""
         usual = self._training(i, self.setup.models[i], "generation")
         if not method.own_model:  # a model's own recipe is for its training; maps are fitted alike
-            usual["recipe"] = _map_recipe(track.recipe)
+            usual["recipe"] = {k: v for k, v in plain(track.recipe).items() if k != "simclr"}
         work = kind(
             **usual, where=self._where(i), method=label, config=dataclasses.asdict(method),
             source=registry.method_file(label).fingerprint, distance=track.distance,
@@ -360,10 +360,6 @@ def side_kind(method: MethodDeclaration) -> str | None:
     if kinds and kinds[0] not in SIDES:
         raise unknown("side-information", kinds[0], SIDES)
     return kinds[0] if kinds else None
-
-
-def _map_recipe(recipe: Recipe) -> dict[str, Any]:
-    return {k: v for k, v in plain(recipe).items() if k != "simclr"}
 
 
 def _embedding_recipe(recipe: Recipe) -> dict[str, Any]:

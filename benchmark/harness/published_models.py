@@ -21,7 +21,7 @@ from benchmark.errors import BenchError
 from benchmark.harness.artifacts import MODEL
 from benchmark.harness.graph import Stage
 from benchmark.harness.work import TakenWork
-from benchmark.records.evidence import evidence_file
+from benchmark.records.files import evidence_file
 from benchmark.records.record import KeptCurve, NotNegative, StageRun
 
 FOLDER = "models"

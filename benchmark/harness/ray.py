@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.errors import BenchError, RefusedError
-from benchmark.harness.ddp import run_one
-from benchmark.harness.execution import Compute, Reporter
+from benchmark.harness.execution import Compute, Reporter, run_one
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
 
 if TYPE_CHECKING:
-    from benchmark.harness.plan_progress import PlanProgress
+    from benchmark.harness.execution import PlanProgress
     from benchmark.ranking.ranks import Matches, RankOptions
 
 

@@ -1,4 +1,4 @@
-"""From finished stages to records: bounds, compatibility, gain, provenance."""
+"""From finished stages to records: bounds, compatibility, gain, provenance, divergence."""
 
 import json
 import re
@@ -24,14 +24,21 @@ from benchmark.harness.cost import cost
 from benchmark.harness.graph import TRAINING, EvaluationStage, Result, Stage
 from benchmark.harness.store import Store
 from benchmark.harness.work import TakenWork, TrainingWork
-from benchmark.records.divergence import divergence
+from benchmark.records.layout import verdicts
 from benchmark.records.provenance import code_version, hardware, packages
 from benchmark.records.record import SCHEMA, Record
-from benchmark.records.verdicts import verdicts
 
 Metas = Mapping[str, Any]
 """Facts and times of each stage, by the stage's name."""
 _MOST_POINTS = 200
+_RISE = 0.05
+"""Share of the first epoch's loss by which the last one's may be above it."""
+_ABOVE = 1.5
+"""Times the loss of a guess. Short trainings of normalised heads end near it, with embeddings that
+retrieve well: their classifiers are late."""
+_LEARNED = 0.85
+"""Share of the loss with random labels below which a normalised classifier knows its classes, late
+as it may be."""
 
 
 def make_record(setup: Setup, result: Result, store: Store) -> Record:
@@ -236,3 +243,32 @@ def _bounds(result: Result, store: Store, names: list[str]) -> dict[str, dict[st
     if result.upper is not None:
         bounds["upper-all"] = _output(store, result.upper, CASES)[new]["scores"]
     return bounds
+
+
+def divergence(facts: Mapping[str, Any]) -> str:
+    """Reason that a training is no good; empty where none is seen.
+
+    Args:
+        facts: Of its stage: ``curves`` by name, each with the ``loss`` of every epoch, and ``fit``,
+            the classifier's ``loss`` on training images, that of a guess, ``chance``, and of a
+            normalised classifier that with ``random_labels``.
+
+    Example:
+        >>> divergence({"curves": {"model": {"loss": [2.0, 1.0]}}})
+        ''
+        >>> divergence({"curves": {"model": {"loss": [2.0, 3.0]}}})
+        'its loss rises from 2 to 3'
+        >>> divergence({"fit": {"loss": 9.5, "chance": 2.302585}})
+        "its classifier's loss on training images is 9.5, a guess's 2.3"
+    """
+    fit = {"random_labels": 0.0} | (facts.get("fit") or {})
+    least = max(_ABOVE * fit.get("chance", 0.0), _LEARNED * fit["random_labels"])
+    if "chance" in fit and (fit["loss"] is None or fit["loss"] > least):
+        found = "no number" if fit["loss"] is None else f"{fit['loss']:.3g}"
+        return f"its classifier's loss on training images is {found}, a guess's {fit['chance']:.2g}"
+    for name, curve in facts.get("curves", {}).items():
+        losses = curve["loss"]
+        if len(losses) > 1 and losses[-1] > losses[0] + _RISE * abs(losses[0]):
+            of = "its loss" if name == "model" else f"the loss of its {name}"
+            return f"{of} rises from {losses[0]:.3g} to {losses[-1]:.3g}"
+    return ""

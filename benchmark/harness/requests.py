@@ -86,13 +86,10 @@ class Request:
             )  # fmt: skip
 
 
-def _warn(unsuited: BenchError) -> None:
-    warnings.warn(str(unsuited), stacklevel=5)
-
-
 def make_requests(
     methods: Iterable[str], protocol: str, track: str = "glyphs", *,
-    on_unsuited: Callable[[BenchError], None] = _warn, **options: Any,
+    on_unsuited: Callable[[BenchError], None] = lambda e: warnings.warn(str(e), stacklevel=5),
+    **options: Any,
 ) -> list[Request]:  # fmt: skip
     """A request for each setting of a protocol, or for the protocol.
 

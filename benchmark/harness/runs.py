@@ -1,6 +1,7 @@
-"""Carry requests out: take records that are there, compute and write the others."""
+"""Carry requests out: take records that are there, compute and write the others, stage by stage."""
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
@@ -9,12 +10,12 @@ from typing import Any, Literal, get_args
 
 from benchmark.config.files import default_store, digest, writable
 from benchmark.config.places import real
-from benchmark.errors import BenchError, unknown
+from benchmark.errors import BenchError, RefusedError, unknown
 from benchmark.harness.artifacts import DETAILS
-from benchmark.harness.execution import Compute, Reporter
-from benchmark.harness.executor import execute
-from benchmark.harness.graph import Plan, Result, data_source, record_key
+from benchmark.harness.execution import Compute, OnResult, PlanProgress, Reporter, run_one
+from benchmark.harness.graph import Plan, Result, Stage, data_source, record_key
 from benchmark.harness.published_models import PublishedModels
+from benchmark.harness.ray import execute_on_ray
 from benchmark.harness.requests import Key, Request
 from benchmark.harness.store import Store
 from benchmark.records.details_files import check_beside, queries_path
@@ -168,3 +169,54 @@ def _whole(path: Path) -> Record | None:
         check_beside(record, path)
         return record
     return None
+
+
+def execute(
+    plan: Plan, store: Store, compute: Compute, reporter: Reporter | None = None,
+    on_result: OnResult = lambda result: None,
+) -> None:  # fmt: skip
+    """Run the stages of a plan that the store does not have, or not as they were written.
+
+    A method that refuses at work is left out with what depends on it. Where a bound refuses, the
+    results that need it are given up, and the others go on. ``on_result`` is called with each
+    result as soon as its stages are there, one that was left out without an evaluation.
+
+    Raises:
+        BenchError: On anything else, and in the end where a bound was refused.
+    """
+    reporter = reporter or Reporter()
+    missing = [stage for stage in plan.stages if not _is_whole(stage, store, reporter)]
+    if missing:
+        writable(store.root, "--store")  # told before what is planned
+    reporter.planned(missing, plan.setup.track.id)
+    progress = PlanProgress(plan.results, missing, on_result)
+    engine = execute_on_ray if compute.engine == "ray" else execute_locally
+    engine(missing, store, compute, reporter, progress)
+    progress.check()
+
+
+def execute_locally(
+    stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
+    progress: PlanProgress,
+) -> None:  # fmt: skip
+    """Run stages in their order, but for those that are left out."""
+    for number, stage in enumerate(stages, 1):
+        if progress.left_out(stage):
+            continue
+        started = time.perf_counter()
+        reason = None
+        try:
+            run_one(stage, store, compute, reporter.start(stage, number, len(stages)))
+        except RefusedError as error:
+            reason = str(error)
+        reporter.done(stage, time.perf_counter() - started)
+        progress.done(stage) if reason is None else progress.refused(stage, reason)
+
+
+def _is_whole(stage: Stage, store: Store, reporter: Reporter) -> bool:
+    if not store.has(stage.name):
+        return False
+    damage = store.damage(stage.name)
+    if damage is not None:
+        reporter.damaged(stage, damage)
+    return damage is None

@@ -36,12 +36,11 @@ from benchmark.harness import artifacts
 from benchmark.harness import work as kinds
 from benchmark.harness.artifacts import HEAD, MODEL, load_vectors
 from benchmark.harness.evaluation.cases import Case, build_cases
-from benchmark.harness.evaluation.details import DetailsCollector
+from benchmark.harness.evaluation.details import DetailsCollector, score_side_information
 from benchmark.harness.evaluation.partial_backfill import evaluate_backfilling
-from benchmark.harness.evaluation.side_info import score_side_information
 from benchmark.harness.features import blocks_of, compute_features, seen_dataset
 from benchmark.harness.published_models import take_files
-from benchmark.harness.work import Demand, PlainValues
+from benchmark.harness.work import PlainValues
 from benchmark.models.frozen import find_features
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextModel, embed_texts
@@ -105,7 +104,11 @@ def train(work: kinds.ModelWork[Path], context: Context) -> Facts:
     With text queries one model embeds texts, another one images.
     """
     dataset = seen_dataset(work)
-    _check_ahead(dataset, work.ahead)
+    for demand in work.ahead:  # before the first training, every generation's, and evaluation's
+        if demand.split is not None:
+            _split_rows(dataset, demand.split, demand.where)
+        else:
+            _evaluated_items(dataset, demand.where, demand.part, demand.narrow)
     training = _training_data(dataset, work)
     trainer, spec = _trainer(work, context), _spec(work.spec, work.weights)
     facts = _weights(spec)
@@ -225,14 +228,10 @@ def evaluate(work: kinds.EvaluationWork[Path], context: Context) -> Facts:
     items = _evaluated_items(dataset, work.where, work.part, work.narrow)
     tasks = [registry.task(name) for name in work.tasks]
     details = DetailsCollector(work, items, dataset.class_names)
-    with on_device(_engine(context.device)):
+    chosen = torch_device(context.device)
+    # On a GPU with the run, else exactly, on the CPU.
+    with on_device(str(chosen) if chosen.type == "cuda" else CPU):
         return _scored(work, context, items, tasks, details)
-
-
-def _engine(device: Device) -> str:
-    """Device of scores: a GPU with the run, else exactly, on the CPU."""
-    chosen = torch_device(device)
-    return str(chosen) if chosen.type == "cuda" else CPU
 
 
 def _scored(
@@ -300,15 +299,6 @@ def _split_rows(dataset: Dataset, split: PlainValues, where: str) -> Ints:
 
     with located(where):
         return rows_of(dataset.train.labels, split, class_ids)
-
-
-def _check_ahead(dataset: Dataset, ahead: Sequence[Demand]) -> None:
-    """Check before the first training that every generation, and the evaluation, has data."""
-    for each in ahead:
-        if each.split is not None:
-            _split_rows(dataset, each.split, each.where)
-        else:
-            _evaluated_items(dataset, each.where, each.part, each.narrow)
 
 
 def _training_data(dataset: Dataset, work: kinds.TrainingWork[Path]) -> TrainingData:

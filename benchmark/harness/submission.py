@@ -1,10 +1,15 @@
-"""A method and its records put together for a pull request: what is missing, and what it says."""
+"""A method, its test and its records put together for a pull request."""
 
+import ast
+import importlib.util
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 from benchmark.config import registry
 from benchmark.config.files import plain_io_errors, write_sealed, write_whole
@@ -13,7 +18,6 @@ from benchmark.config.places import real
 from benchmark.config.registry import MethodFile
 from benchmark.errors import BenchError
 from benchmark.harness.checking.method import check_method
-from benchmark.harness.method_test import run_test
 from benchmark.harness.published_models import read_published
 from benchmark.harness.repeating import other_work, request_of
 from benchmark.records.details_files import details_path
@@ -45,6 +49,8 @@ PROMISED = (
 _LIKE_THE_BOARD = f"--seeds {SEEDS[0]}-{SEEDS[-1]} --precision 32-true --records-only"
 """In another precision there is no published old model, and no rank beside the core board's."""
 Step = Callable[[str], object]
+_PATIENCE = 1800.0
+"""Seconds that a method's test may take."""
 
 
 @dataclass(frozen=True)
@@ -223,13 +229,15 @@ def text(submission: Submission) -> str:
     """The text of the pull request: the idea, its numbers, how to repeat them, the checklist."""
     file = submission.file
     chosen = [stored.record for stored in (*submission.beside, *submission.records)]
-    places = sorted({(r.protocol, r.track) for r in chosen})
+    methods: dict[tuple[str, str], set[str]] = {}
+    for r in (stored.record for stored in submission.records):
+        methods.setdefault((r.protocol, r.track), set()).add(r.method)
     chosen.sort(key=lambda r: (r.method != "independent", r.method, r.seed))
     tables = record_tables(chosen)
     commands = [
-        f"    bench run -m {','.join(_methods(submission, place))} -p {place[0]} -t {place[1]} "
+        f"    bench run -m {','.join(sorted(names))} -p {protocol} -t {track} "
         f"{_LIKE_THE_BOARD} --out results"
-        for place in places
+        for (protocol, track), names in sorted(methods.items())
     ]
     done = VERIFIED if test_file(file) else UNTESTED
     machines = sorted({r.environment.get("cpu", "an unnamed machine") for r in chosen})
@@ -241,13 +249,64 @@ def text(submission: Submission) -> str:
     ])  # fmt: skip
 
 
-def _methods(submission: Submission, place: tuple[str, str]) -> list[str]:
-    records = (stored.record for stored in submission.records)
-    return sorted({r.method for r in records if (r.protocol, r.track) == place})
-
-
 def checklist(stem: str = "NAME", name: str = "NAME", done: Sequence[str] = ()) -> str:
     """The checklist; ``done`` are the lines of it that the command has verified."""
     lines = [f"- [{'x' if line in done else ' '}] {line}" for line in (*VERIFIED, *PROMISED)]
     filled = [line.replace("test_NAME", f"test_{stem}").replace("NAME", name) for line in lines]
     return "\n".join(filled) + "\n"
+
+
+def run_test(path: Path) -> int:
+    """Run a test file; how many of its tests pass.
+
+    Whether they compare the method with an equation of a paper, no program can know.
+
+    Raises:
+        BenchError: If it has no test, asserts nothing, or one fails or does not end.
+    """
+    if importlib.util.find_spec("pytest") is None:
+        raise BenchError(f"{path.name}: cannot be run without the package pytest")
+    if not _asserts(path):
+        raise BenchError(f"{path.name}: asserts nothing: compare the method with its equation")
+    with tempfile.TemporaryDirectory(prefix="bench-submit-") as folder:
+        report = Path(folder, "report.xml")
+        words = [
+            sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider",
+            f"--junitxml={report}", str(path),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(
+                words, cwd=path.parents[2], capture_output=True, text=True, timeout=_PATIENCE,
+                check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"{path.name}: does not end within {_PATIENCE:.0f} s") from error
+        if done.returncode or not report.is_file():
+            said = [line for line in done.stdout.splitlines() if line.strip()][-1:] or ["no word"]
+            raise BenchError(f"{path.name}: expected every test to pass, pytest says: {said[0]}")
+        n_passed = _passed(report)
+    if not n_passed:
+        raise BenchError(f"{path.name}: expected a test that passes, all are skipped")
+    return n_passed
+
+
+def _asserts(path: Path) -> bool:
+    """Tell a file that has a test with an assertion, or a call of one."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        raise BenchError(f"{path.name}: no Python: {error}") from error
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            for node in ast.walk(function):
+                name = getattr(node, "id", getattr(node, "attr", ""))
+                if isinstance(node, ast.Assert) or name.startswith("assert") or name == "raises":
+                    return True
+    return False
+
+
+def _passed(report: Path) -> int:
+    """Tests that were neither skipped nor expected to fail."""
+    cases = ElementTree.parse(report).iter("testcase")
+    return sum(not len(case) or all(each.tag.startswith("system") for each in case)
+               for case in cases)  # fmt: skip

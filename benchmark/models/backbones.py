@@ -17,9 +17,8 @@ from benchmark.config import registry
 from benchmark.config.embedders import load_embedder
 from benchmark.config.recipes import BACKBONES, OWN_BACKBONE, PACKAGED, ModelSpec, is_weights_file
 from benchmark.errors import BenchError
-from benchmark.models.face_vit import SIZES, face_vit_end, face_vit_trunk
+from benchmark.models.faces import SIZES, face_vit_end, face_vit_trunk, iresnet_trunk, output_norm
 from benchmark.models.frozen import StoredFeatures
-from benchmark.models.iresnet import iresnet_trunk, output_norm
 from benchmark.models.module import Portable
 from benchmark.models.weights import check_tag, check_weights, weights_file
 

@@ -11,9 +11,8 @@ from benchmark.config.files import digest
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError
 from benchmark.pairs.cells import CellVectors, cell, sample_sizes
-from benchmark.pairs.corpora import Corpus, load_source, read_corpus
+from benchmark.pairs.corpora import Corpus, embedded, load_source, place_of, read_corpus
 from benchmark.pairs.records import DRAWS, ReportRow, read_record, record_path, write_record
-from benchmark.pairs.vectors import embedded, place_of
 from benchmark.report.text_table import TextTable, shown_table
 from benchmark.upgrade.fit.maps import chosen_maps
 from benchmark.upgrade.read.request import Tell

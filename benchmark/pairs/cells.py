@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics.kept_share import Scored, difference, mean, measured
-from benchmark.pairs.corpora import Corpus
+from benchmark.pairs.corpora import Corpus, Vectors
 from benchmark.pairs.records import METRIC, SCALE, SIZES
-from benchmark.pairs.vectors import Vectors
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.fit.maps import chosen_maps, fit_all

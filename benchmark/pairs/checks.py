@@ -70,7 +70,7 @@ def check(embedder: Embedder, corpus: str, data: Path | None, tell: Tell) -> Che
 
 def _retrieval(embedder: Embedder, source: CorpusSource, data: Path | None, tell: Tell) -> float:
     from benchmark.pairs.cells import CellVectors, measured_in_old
-    from benchmark.pairs.vectors import embedded
+    from benchmark.pairs.corpora import embedded
 
     corpus = read_corpus(source, data)
     its = embedded(embedder, corpus, tell)

@@ -16,8 +16,8 @@ import numpy as np
 from benchmark.metrics.intervals import mean_interval
 from benchmark.pairs.analysis import CHOSEN_ON, HALVES
 from benchmark.pairs.board import CellPlan
+from benchmark.pairs.corpora import embedded, place_of
 from benchmark.pairs.records import METRIC
-from benchmark.pairs.vectors import embedded, place_of
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.decide.verdict import Evidence, decide

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmark.metrics.similarity import unit
 from benchmark.pairs.board import CellPlan
-from benchmark.pairs.vectors import embedded, place_of
+from benchmark.pairs.corpora import embedded, place_of
 from benchmark.ranking.arrays import Floats
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.read.health import PART

@@ -9,7 +9,7 @@ from benchmark.errors import BenchError
 from benchmark.pairs import analysis
 from benchmark.pairs.records import PairRecord
 from benchmark.pairs.tables import shown_share
-from benchmark.records.evidence import evidence_file
+from benchmark.records.files import evidence_file
 from benchmark.report.numbers import number
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.upgrade.read.request import KEEP, REEMBED

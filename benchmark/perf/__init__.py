@@ -13,7 +13,7 @@ from typing import Any
 from benchmark.errors import BenchError
 from benchmark.records import provenance
 
-_HELPERS = {"__init__", "bare", "measure", "peers", "problems", "readme"}
+_HELPERS = {"__init__", "measure", "readme"}
 SIZES = ("queries", "gallery", "dim", "classes", "items", "side", "samples")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics import backfill_curves, backfill_orders
-from benchmark.perf import measure, problems
+from benchmark.perf import measure
 from benchmark.ranking import ranks
 
 
@@ -14,7 +14,7 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Time the 101-point curves of CMC@1, CMC@5 and mAP together; see ``benchmark.perf.run``."""
     rng = np.random.default_rng(0)
-    nq, ng, ql, gl = problems.clustered((queries, gallery), dim, classes, 1.5, rng)
+    nq, ng, ql, gl = measure.clustered((queries, gallery), dim, classes, 1.5, rng)
     oq, og = (x + rng.standard_normal(x.shape, dtype=np.float32) for x in (nq, ng))
     order = backfill_orders.random(range(gallery), 0)
     warm = min(queries, gallery, 300)

@@ -11,7 +11,8 @@ import torch
 
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.metrics import retrieval
-from benchmark.perf import bare, measure, problems
+from benchmark.perf import measure
+from benchmark.perf.training import train_bare
 from benchmark.ranking import ranks
 from benchmark.training.data import TrainingData
 from benchmark.training.device import Device
@@ -46,7 +47,7 @@ def _ranking(
 ) -> list[dict[str, Any]]:
     """All metrics by both paths, and how far their means are apart."""
     rng = np.random.default_rng(0)
-    problem = problems.clustered(shape, dim, classes, 1.5, rng)
+    problem = measure.clustered(shape, dim, classes, 1.5, rng)
     where = device.type if device.type != "cpu" else "torch:cpu"
     calls: dict[str, Callable[[], object]] = {
         _EXACT: lambda: _metrics(ranks.rank(*problem)),
@@ -83,7 +84,7 @@ def _training(batch: int, side: int, device: torch.device, name: str) -> list[di
     encoder, head = encoder.to(device), head.to(device)
     forward = compiled(encoder) if recipe.compile else encoder
     calls: dict[str, Callable[[], object]] = {
-        _BARE: lambda: bare.train(encoder, head, data, recipe, device, forward),
+        _BARE: lambda: train_bare(encoder, head, data, recipe, device, forward),
         "harness": lambda: train_embedding(encoder, head, data, trainer),
     }
     timings = measure.together(calls, ROUNDS, warm=False)

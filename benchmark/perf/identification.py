@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics import identification
-from benchmark.perf import measure, problems
+from benchmark.perf import measure
 
 
 def rows(
@@ -17,7 +17,7 @@ def rows(
     """
     rng = np.random.default_rng(0)
     centre = rng.standard_normal((max(classes, gallery), dim), dtype=np.float32)
-    probe, subject = problems.clusters(queries, centre, 2.0, rng)
+    probe, subject = measure.clusters(queries, centre, 2.0, rng)
     enrolled = centre[:gallery] + rng.standard_normal((gallery, dim), dtype=np.float32)
     half = -(-gallery * 1772 // 3531)
     parts = [np.arange(0, half), np.arange(half, gallery)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmark.contract.fusion import RankFusion, RankMerge, RescoredList, ScoreMerge
 from benchmark.metrics import backfill_curves, backfill_orders
-from benchmark.perf import measure, problems
+from benchmark.perf import measure
 from benchmark.ranking import engine, ranks, two_lists
 from benchmark.ranking.score_scale import Scale
 from benchmark.ranking.two_lists import Merging
@@ -26,7 +26,7 @@ def rows(
     takes for that alone, without any score product, stands beside them, for some queries.
     """
     rng = np.random.default_rng(0)
-    nq, ng, ql, gl = problems.clustered((queries, gallery), dim, classes, 1.5, rng)
+    nq, ng, ql, gl = measure.clustered((queries, gallery), dim, classes, 1.5, rng)
     oq, og = (x + rng.standard_normal(x.shape, dtype=np.float32) for x in (nq, ng))
     order = backfill_orders.random(range(gallery), 0)
     steps = Scale.checked(-1.0, 2 / 256, np.sort(rng.uniform(-1, 1, 257)))

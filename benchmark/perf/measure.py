@@ -1,4 +1,4 @@
-"""Seconds and memory of calls, side by side: rounds of all of them, the best round of each."""
+"""Seconds and memory of calls, side by side, the best of some rounds; and vectors to time with."""
 
 import gc
 import resource
@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from benchmark.ranking.arrays import Floats, Ints
 
 _STATUS = Path("/proc/self/status")
 _RESET = Path("/proc/self/clear_refs")
@@ -97,3 +101,22 @@ def _resident(*, reset: bool) -> float | None:
     field = "VmRSS:" if reset else "VmHWM:"
     values = [line.split()[1] for line in lines if line.startswith(field)]
     return int(values[0]) / 1024 if values else None
+
+
+def clusters(n: int, centre: Floats, noise: float, rng: np.random.Generator) -> tuple[Floats, Ints]:
+    """Floats around class centres ``[classes, dim]``, and their classes."""
+    labels = np.arange(n, dtype=np.int64) % len(centre)
+    rng.shuffle(labels)
+    x = rng.standard_normal((n, centre.shape[1]), dtype=np.float32)
+    x *= np.float32(noise)
+    x += centre[labels]
+    return x, labels
+
+
+def clustered(
+    sizes: tuple[int, int], dim: int, classes: int, noise: float, rng: np.random.Generator
+) -> tuple[Floats, Floats, Ints, Ints]:
+    """Queries and gallery around the same class centres, and their classes."""
+    centre = rng.standard_normal((classes, dim), dtype=np.float32)
+    (q, ql), (g, gl) = (clusters(n, centre, noise, rng) for n in sizes)
+    return q, g, ql, gl

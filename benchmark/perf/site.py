@@ -16,7 +16,7 @@ from benchmark.config.files import seal_of
 from benchmark.errors import BenchError
 from benchmark.perf import measure
 from benchmark.records.details_files import details_path
-from benchmark.records.evidence import evidence_file
+from benchmark.records.files import evidence_file
 
 _BARE, _SITE = "read and parse, bare", "bench leaderboard"
 _STEP = 0.002  # what each further seed adds to its scores

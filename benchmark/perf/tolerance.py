@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from benchmark.metrics import retrieval
-from benchmark.perf import problems, readme
+from benchmark.perf import measure, readme
 from benchmark.ranking import engine, ranks, torch_backend
 from benchmark.report import render
 
@@ -31,7 +31,7 @@ def rows(
     kinds = itertools.product(((64, 1.5), (128, 2.0), (512, 3.0)), ("random", "clustered"))
     for (dim, spread), kind in kinds:
         rng = np.random.default_rng(0)
-        q, g, ql, gl = problems.clustered((queries, gallery), dim, classes, spread, rng)
+        q, g, ql, gl = measure.clustered((queries, gallery), dim, classes, spread, rng)
         if kind == "random":
             q, g = (rng.normal(size=x.shape).astype(np.float32) for x in (q, g))
         exact = ranks.rank(q, g, ql, gl)

@@ -12,10 +12,11 @@ from benchmark.config.registry import method, method_class, method_files
 from benchmark.contract.bases import CompatibleTraining
 from benchmark.contract.method import Generation, UpdateJob
 from benchmark.models.heads import Head
-from benchmark.perf import bare, measure
+from benchmark.perf import measure
+from benchmark.training.augment import augment
 from benchmark.training.data import TrainingData
-from benchmark.training.device import Device
-from benchmark.training.embedding import new_model, train_embedding
+from benchmark.training.device import Device, effective_precision
+from benchmark.training.embedding import load_images, new_model, train_embedding
 from benchmark.training.loop import Trainer
 
 ROUNDS = 3
@@ -40,7 +41,7 @@ def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[st
     job = _job(spec, data, recipe)
     training = [n for n in method_files() if issubclass(method_class(n), CompatibleTraining)]
     calls: dict[str, Callable[[], object]] = {
-        _BARE: lambda: bare.train(
+        _BARE: lambda: train_bare(
             *new_model(spec, data, Trainer(recipe, 0)), data, recipe, torch.device("cpu")
         ),
         _ALONE: lambda: _harness(spec, data, recipe),
@@ -66,3 +67,30 @@ def _harness(spec: ModelSpec, data: TrainingData, recipe: Recipe) -> None:
     trainer = Trainer(recipe, 0, Device("cpu"))
     encoder, head = new_model(spec, data, trainer)
     train_embedding(encoder, head, data, trainer)
+
+
+def train_bare(
+    encoder: torch.nn.Module, head: Head, data: TrainingData, recipe: Recipe,
+    device: torch.device, forward: Callable[[torch.Tensor], torch.Tensor] | None = None,
+) -> None:  # fmt: skip
+    """Train an encoder and a head for an epoch; ``forward`` is the encoder, compiled perhaps."""
+    # What the device can do at speed, as the harness chooses.
+    mixed = effective_precision(recipe.precision, device.type) == "bf16-mixed"
+    optimizer = torch.optim.SGD(
+        [*encoder.parameters(), *head.parameters()], lr=recipe.lr, momentum=recipe.momentum,
+        weight_decay=recipe.weight_decay,
+    )  # fmt: skip
+    rng, labels = torch.Generator().manual_seed(0), data.labels.to(device)
+    batches = torch.split(torch.randperm(len(data), generator=rng), recipe.batch_size)
+    steps = len(data) // recipe.batch_size
+    for step, rows in enumerate(batches[:steps]):
+        images = augment(load_images(data.images, rows, device), recipe.augment, rng)
+        with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
+            features = (forward or encoder)(images)
+        loss = head(features.float(), labels[rows.to(device)])
+        optimizer.param_groups[0]["lr"] = recipe.lr * (1 - step / steps)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    if device.type == "cuda":
+        torch.cuda.synchronize()

@@ -7,7 +7,7 @@ from sklearn.metrics import roc_curve
 
 from benchmark.metrics import verification
 from benchmark.metrics.templates import templates
-from benchmark.perf import measure, problems
+from benchmark.perf import measure
 from benchmark.ranking import pair_scores
 
 _PAIRS, _IMAGES = 15_660_000, 469_375
@@ -25,7 +25,7 @@ def rows(
     rng = np.random.default_rng(0)
     n, n_pairs = queries + gallery, min(_PAIRS, queries * gallery)
     centre = rng.standard_normal((classes, dim), dtype=np.float32)
-    x, subject = problems.clusters(n, centre, 2.0, rng)
+    x, subject = measure.clusters(n, centre, 2.0, rng)
     left = rng.integers(0, gallery, n_pairs, dtype=np.int32)
     right = rng.integers(gallery, n, n_pairs, dtype=np.int32)
     same = subject[left] == subject[right]

@@ -9,9 +9,9 @@ import numpy as np
 from benchmark.config import registry
 from benchmark.metrics.catalog import describe
 from benchmark.records.details import Details, QueryResults
+from benchmark.records.layout import verdicts
 from benchmark.records.record import Record
 from benchmark.records.stage_titles import has_own_first
-from benchmark.records.verdicts import verdicts
 from benchmark.tasks.base import RankingTask
 
 _NEAR = 1e-9
@@ -161,15 +161,13 @@ def _apart(score: float, results: QueryResults) -> str | None:
     allowed then, beyond which chance explains nothing. Of rare hits none may be among those kept,
     so the deviation is at least what the score itself allows.
     """
-    values = results.values
-    if len(values) == 0:
+    values, n = results.values, len(results.values)
+    if n == 0:
         return None
-    allowed = _NEAR + 3 * results.step / float(np.sqrt(len(values)))
-    if len(values) < results.n_queries:
+    allowed = _NEAR + 3 * results.step / float(np.sqrt(n))
+    if n < results.n_queries:
         rare = np.sqrt(np.clip(score * (1 - score), 0, None))
-        allowed += 6 * float(max(values.std(), rare)) / float(np.sqrt(len(values))) + 1 / len(
-            values
-        )
+        allowed += 6 * float(max(values.std(), rare)) / float(np.sqrt(n)) + 1 / n
     mean = float(values.mean())
     if abs(mean - score) <= allowed:
         return None

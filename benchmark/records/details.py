@@ -6,8 +6,8 @@ safetensors file in xz (no pickle) whose metadata has ``details``, the JSON of
 out. The record's field ``details`` holds its SHA-256. :mod:`benchmark.records.slim` writes it.
 
 An evaluation gives a larger file of the same kind, ``seed-0.queries.gz``, with the results of all
-metrics (the record's ``queries``, :mod:`benchmark.records.details_writer`). It is read instead
-where it lies beside the record; the records of ``results/`` go without it.
+metrics (the record's ``queries``). It is read instead where it lies beside the record; the records
+of ``results/`` go without it.
 
 Values of queries that are 0 or 1 (hits) are kept exactly, a bit each. Others (average precision)
 are kept in steps: rounded up or down at random with the right mean, by the same draw for the same
@@ -190,15 +190,6 @@ def details_base_path(record: Path, name: str) -> Path:
 def base_digest(packed: bytes) -> str:
     """Name of a base by its content: 16 hexadecimal digits."""
     return hashlib.sha256(packed).hexdigest()[:16]
-
-
-def read_details(path: Path, with_results: bool = True) -> Details:
-    """Read and validate a details file.
-
-    Raises:
-        BenchError: If it is too large, damaged, of another schema, or inconsistent.
-    """
-    return unpack_details(path, read_bytes(path, MOST_PACKED), with_results)
 
 
 def unpack_details(path: Path, packed: bytes, with_results: bool = True) -> Details:

@@ -33,7 +33,7 @@ def find_details(record: Record, path: Path, with_results: bool = True) -> Detai
     With results they are of all metrics where the file of these lies beside the record.
 
     Raises:
-        BenchError: As :func:`read_details`, and if the file is not there.
+        BenchError: As :func:`unpack_details`, and if the file is not there.
     """
     if record.details is None:
         return None

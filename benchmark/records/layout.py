@@ -7,6 +7,7 @@ A record without a ``base`` says all of it itself.
 """
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any
 
 from benchmark.config.files import digest, read_bytes, write_whole
 from benchmark.errors import BenchError
+from benchmark.metrics import compatibility
+from benchmark.metrics.catalog import describe
 from benchmark.records.limits import parse_json
-from benchmark.records.verdicts import verdicts
 
 Values = dict[str, Any]
 
@@ -41,6 +43,7 @@ _DECIMALS = 10_000  # of curves
 _INTERVAL = 9  # decimals of the ends of an interval
 _LARGEST = 256 * 1024
 _NAME_LENGTH = 16
+Scores = Mapping[str, float | None]
 
 
 def base_name(base: Values) -> str:
@@ -275,3 +278,30 @@ def _curve(steps: Any) -> Any:
 def _same(left: Any, right: Any) -> bool:
     """Equal and of equal types: ``1``, ``1.0`` and ``True`` are three values."""
     return json.dumps(left) == json.dumps(right)
+
+
+def verdicts(
+    scores: Mapping[str, Scores], bounds: Mapping[str, Scores], upper: Scores, names: list[str]
+) -> dict[str, dict[str, Any]]:
+    """Criterion, not hurting, and gain of the last generation against the first, per metric."""
+    old, new = names[0], names[-1]
+    # With text queries of the first generation the cross-test is a text in the new gallery.
+    new_queries = f"{new}/{old}" in scores
+    cross = scores.get(f"{new}/{old}" if new_queries else f"{old}/{new}", {})
+    self_test = scores.get(f"{new}/{new}", {})
+    found: dict[str, dict[str, Any]] = {"compatible": {}, "not_hurting": {}, "update_gain": {}}
+    for metric, low in bounds["lower"].items():
+        new_old, new_new, high = cross.get(metric), self_test.get(metric), upper.get(metric)
+        if new_old is None or new_new is None or low is None or high is None:
+            continue
+        paragon = bounds["upper"][metric]
+        # Of errors and gaps smaller is better.
+        sign = -1.0 if describe(metric).higher_is_better is False else 1.0
+        found["compatible"][metric] = compatibility.compatible(sign * new_old, sign * low)
+        found["not_hurting"][metric] = (
+            None if paragon is None else compatibility.not_hurting(sign * new_new, sign * paragon)
+        )
+        # There is no upper bound of text queries: the measured one is of image queries.
+        gain = compatibility.update_gain(sign * new_old, sign * low, sign * high)
+        found["update_gain"][metric] = gain if new_queries else None
+    return found

@@ -1,4 +1,4 @@
-"""Small pictures of evaluated items, which pages show beside the results of a query.
+"""Queries of a board that pages show, the same ones for every method, and pictures of items.
 
 A file has those of one evaluation set: safetensors (no pickle) with the arrays ``rows`` ``[n]``,
 ``ends`` ``[n]`` and ``webp`` ``[bytes]``, the pictures one behind the other.
@@ -6,6 +6,7 @@ A file has those of one evaluation set: safetensors (no pickle) with the arrays 
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from benchmark.config.files import read_bytes, write_whole
 from benchmark.errors import BenchError
+from benchmark.records.details import Nearest
 
 if TYPE_CHECKING:
     from benchmark.records.record import Record
@@ -28,6 +30,10 @@ _LONGEST = 64 * 1024  # bytes of a picture
 
 Pictures = Mapping[int, bytes]
 """Row of an item in its evaluation set -> its WebP."""
+_ARRAYS = {"rows": np.uint32, "ends": np.uint64, "webp": np.uint8}
+EACH = 4
+"""Queries of each kind, as far as there are so many."""
+KINDS = {"fixed": "Fixed by the update", "broken": "Broken by the update", "typical": "Typical"}
 
 
 def pictures_name(record: "Record") -> str | None:
@@ -87,12 +93,73 @@ def read_pictures(path: Path) -> dict[int, bytes]:
     return found
 
 
-_ARRAYS = {"rows": np.uint32, "ends": np.uint64, "webp": np.uint8}
-
-
 def _array(path: Path, arrays: Mapping[str, NDArray[Any]], name: str, dtype: type) -> NDArray[Any]:
     array = arrays.get(name)
     if array is None or array.dtype != dtype or array.ndim != 1:
         got = "none" if array is None else f"{array.dtype} {list(array.shape)}"
         raise BenchError(f"{path}: {name}: expected {np.dtype(dtype)} [n], got {got}")
     return array
+
+
+@dataclass(frozen=True)
+class LookedAt:
+    """A query, and the nearest items before and after the update."""
+
+    kind: str  # a key of KINDS
+    query: int  # row of the evaluation set
+    before: tuple[tuple[int, bool], ...]  # item and whether it is of the query's class
+    after: tuple[tuple[int, bool], ...]
+
+
+def choose_queries(bounds: Nearest) -> list[tuple[str, int]]:
+    """Kind and place among ``bounds.queries`` of the twelve queries that a board's pages show.
+
+    They are chosen by the models alone, without a method: fixed ones have a wrong item first in
+    old/old and a right one in new/new, the first and the last case of ``independent``; broken ones
+    the other way; typical are the first of the rest, right and wrong ones in the share that the
+    rest has of them, and stand in where there are fewer of the others.
+    """
+    if len(bounds.cases) < 2:
+        return []
+    before, after = bounds.right[0, :, 0], bounds.right[-1, :, 0]
+    chosen = {
+        "fixed": np.flatnonzero(~before & after)[:EACH],
+        "broken": np.flatnonzero(before & ~after)[:EACH],
+    }
+    wanted = len(KINDS) * EACH - sum(map(len, chosen.values()))
+    chosen["typical"] = _typical(before == after, after, wanted)
+    return [(kind, int(place)) for kind in KINDS for place in chosen[kind]]
+
+
+def kept_nearest(own: Nearest, bounds: Nearest) -> Nearest:
+    """Neighbours of the chosen queries alone, from which the very same ones are chosen."""
+    places = np.sort(np.array([place for _, place in choose_queries(bounds)], np.int64))
+    return Nearest(own.cases, own.queries[places], own.items[:, places], own.right[:, places])
+
+
+def _typical(
+    unmoved: NDArray[np.bool_], right: NDArray[np.bool_], wanted: int
+) -> NDArray[np.int64]:
+    hits, misses = np.flatnonzero(unmoved & right), np.flatnonzero(unmoved & ~right)
+    n = len(hits) + len(misses)
+    share = round(min(wanted, n) * len(hits) / n) if n else 0
+    return np.sort(np.concatenate([hits[:share], misses[: wanted - share]]))
+
+
+def look_at(own: Nearest, bounds: Nearest) -> list[LookedAt]:
+    """The chosen queries with a method's nearest items: its cross-test's, or else its new/new's.
+
+    None where the method's record is of other queries than the board's.
+    """
+    if len(own.cases) < 2 or own.queries.tolist() != bounds.queries.tolist():
+        return []
+    after = 1  # old/old, the cross-test, new/new: without a cross-test new/new is the second
+    return [
+        LookedAt(kind, int(own.queries[place]), _items(own, 0, place), _items(own, after, place))
+        for kind, place in choose_queries(bounds)
+    ]
+
+
+def _items(nearest: Nearest, case: int, place: int) -> tuple[tuple[int, bool], ...]:
+    items, right = nearest.items[case, place], nearest.right[case, place]
+    return tuple(zip(items.tolist(), right.tolist(), strict=True))

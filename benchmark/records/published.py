@@ -19,8 +19,8 @@ from benchmark.config.files import read_bytes
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import AbsentError, BenchError, nearest
 from benchmark.metrics.catalog import describe
+from benchmark.records.files import choose
 from benchmark.records.record import Record
-from benchmark.records.selection import choose
 
 WORDS = "papers.yaml"
 _MOST_BYTES = 4 * 1024 * 1024

@@ -51,15 +51,13 @@ def old_model(record: Record) -> str | None:
     Of a method that trains the first generation its own way it is the shared one, too, which its
     bounds stand on.
     """
-    names = (_first(record, kind) for kind in (MODEL, TEXT_MODELS))
-    return next((record.checkpoints[t] for t in names if t in record.checkpoints), None)
+    first = next(iter(record.models))
+    kinds = (StageTitle("train", f"{first} {k}", record.first_seed) for k in (MODEL, TEXT_MODELS))
+    known = (record.checkpoints.get(str(title)) for title in kinds)
+    return next(filter(None, known), None)
 
 
 def has_own_first(record: Record) -> bool:
     """Tell a method that trains the first generation its own way."""
     title = StageTitle("train", f"{record.method} {next(iter(record.models))}", record.first_seed)
     return str(title) in record.checkpoints
-
-
-def _first(record: Record, kind: str) -> str:
-    return str(StageTitle("train", f"{next(iter(record.models))} {kind}", record.first_seed))

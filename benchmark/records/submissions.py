@@ -3,10 +3,14 @@
 What goes wrong is said file by file, in one line each; nothing is trained.
 """
 
+import io
 import os
 import re
+import subprocess
+import tarfile
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -15,6 +19,7 @@ from pathlib import Path
 from benchmark.config import registry
 from benchmark.config.files import read_bytes
 from benchmark.config.loading import load_protocol, load_track
+from benchmark.config.places import real
 from benchmark.config.protocols import Protocol
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, printable
@@ -287,3 +292,40 @@ def _seeds(new: Sequence[Path], records: Sequence[Path]) -> Iterator[Refusal]:
         bounds = path.parent.with_name("independent") / path.name
         if bounds not in there:
             yield Refusal(str(path), f"expected the record of independent beside it, {bounds}")
+
+
+@contextmanager
+def earlier(base: str, root: Path) -> Iterator[Path]:
+    """A folder that is named, or what ``root`` was in a git revision of that name.
+
+    Raises:
+        BenchError: If it is neither.
+    """
+    if Path(base).is_dir():
+        yield Path(base)
+        return
+    folder = root if root.is_dir() else root.parent
+    top = Path(_git(folder, base, "rev-parse", "--show-toplevel").decode().strip())
+    commit = _git(folder, base, "rev-parse", "--verify", "--end-of-options", f"{base}^{{commit}}")
+    inside = Path(os.path.relpath(real(folder), real(top))).as_posix()
+    with tempfile.TemporaryDirectory(prefix="bench-base-") as copy:
+        there = _git(top, base, "ls-tree", "--name-only", commit.decode().strip(), "--", inside)
+        if there or inside == ".":
+            packed = _git(top, base, "archive", commit.decode().strip(), "--", inside)
+            with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+                archive.extractall(copy, filter="data")
+        made = Path(copy, inside)
+        made.mkdir(parents=True, exist_ok=True)
+        yield made
+
+
+def _git(folder: Path, base: str, *words: str) -> bytes:
+    try:
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", b"") or str(error).encode()
+        reason = " ".join(said.decode("utf-8", "replace").split())
+        raise BenchError(
+            f"--against: expected a folder or a git revision, got '{base}': {reason:.200}"
+        ) from error
+    return done.stdout

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from benchmark.config.loading import load_track
 from benchmark.config.split_sizes import declared_sizes
 from benchmark.errors import AbsentError, BenchError
-from benchmark.records.evidence import evidence_file
+from benchmark.records.files import evidence_file
 from benchmark.records.record import Record, StageRun
 from benchmark.records.stage_titles import StageTitle
 

@@ -1,4 +1,4 @@
-"""The pages of evidence: claims by our records, orders that transfer, and papers' numbers."""
+"""The pages of evidence: claims by our records, orders that transfer, papers' numbers, factors."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.errors import AbsentError, BenchError
-from benchmark.records.evidence import evidence_file
-from benchmark.records.files import StoredRecord, study_records
+from benchmark.records.files import STUDIES, StoredRecord, evidence_file, study_records
 from benchmark.records.published import Number, Published
 from benchmark.records.record import Record
 from benchmark.report import numbers
 from benchmark.report.effects import models_words
+from benchmark.report.outcome import RAW
 from benchmark.report.scenarios import KINDS
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
 from benchmark.studies.claims import answers, read_claims
 from benchmark.studies.claims import tables as claim_tables
 from benchmark.studies.claims.verdicts import LEAST_SEEDS
-from benchmark.studies.lengths import tables as length_tables
+from benchmark.studies.factors import tables as of_factors
+from benchmark.studies.factors.model import FILE, Factors, FactorStudy, fit, read_study
 from benchmark.studies.lengths.shares import Lengths, compare_lengths, with_usual
+from benchmark.studies.lengths.shares import tables as length_tables
 from benchmark.studies.transfer import compare_all, networks, read_rules
 from benchmark.studies.transfer import tables as transfer_tables
 from benchmark.studies.transfer.agreement import Agreement, agree, paper_tables
@@ -31,6 +33,10 @@ from leaderboard.rank.boards import RankedBoard
 from leaderboard.read.records import skip
 
 FIGURES = "assets/figures"
+_MOST_COLUMNS = 8
+_Line = tuple[str, ...]
+NAME = "pays"
+"""Of the study."""
 
 
 def has_evidence(records: Sequence[Record]) -> bool:
@@ -74,7 +80,7 @@ def evidence_page(
         "changed": [*networks.changed_words(carried), *claim_tables.differing_words(found)],
         "networks": networks.carried_table(carried) if carried else None,
         "transfer": transfer_tables.tables(compared, rules),
-        "lengths": length_tables.tables(lengths),
+        "lengths": length_tables(lengths),
         "length_figures": kept,
         "transfer_figures": orders,
         "figures": orders | kept,
@@ -94,10 +100,6 @@ def _lengths(
     except BenchError as error:  # damaged details
         on_damaged(error)
         return []
-
-
-_MOST_COLUMNS = 8
-_Line = tuple[str, ...]
 
 
 def make_tables(published: Sequence[Number], *, paper: bool = False) -> list[TextTable]:
@@ -227,3 +229,47 @@ def pairs_table(found: Sequence[PaperBeside]) -> TextTable:
 def _counted(found: Sequence[PaperBeside]) -> str:
     same, pairs = sum(each.found.same for each in found), sum(each.found.pairs for each in found)
     return f"{same} of {pairs}" if pairs else ""
+
+
+def factors_page(
+    roots: Sequence[Path], damaged: Callable[[BenchError], None]
+) -> dict[str, Any] | None:  # fmt: skip
+    """Values of the template; None without the study, or before its records.
+
+    ``damaged`` is called with what cannot be read.
+    """
+    folders = [place / STUDIES / NAME for root in roots for place in (root, root.parent)]
+    folder = next((each for each in folders if (each / FILE).is_file()), None)
+    if folder is None:
+        return None
+    try:
+        study = read_study(folder)
+        records = [each.record for each in study_records(roots, NAME, damaged)]
+        found = [fit(study, records, metric) for metric in study.metrics]
+    except AbsentError:
+        return None
+    except BenchError as error:
+        damaged(error)
+        return None
+    from benchmark.report.plots import style  # matplotlib takes a second
+    from benchmark.studies.factors.plot import drawings
+
+    return {
+        "study": study, "found": [of_factors.summary(each) for each in found],
+        "answers": [of_factors.answer(study, each) for each in found],
+        "raw": RAW if any(e.method == RAW for each in found for e in each.effects) else "",
+        "factors": [_factor(study, found, name) for name in study.factors],
+        "figures": dict(style.files(drawings(study, found[:1]), ["svg"])),
+    }  # fmt: skip
+
+
+def _factor(study: FactorStudy, found: Sequence[Factors], name: str) -> dict[str, Any]:
+    return {
+        "title": study.factors[name].title, "name": name,
+        "told": [
+            (numbers.metric(each.metric).label, of_factors.sentence(study, each, name))
+            for each in found
+        ],
+        "figure": f"factors-{name}-{found[0].metric}.svg",
+        "tables": [t for each in found for t in of_factors.tables(study, [each]) if name in t.slug],
+    }  # fmt: skip

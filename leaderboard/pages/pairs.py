@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.errors import BenchError
-from benchmark.pairs import analysis, pair_tables, rebasis, tables
+from benchmark.pairs import analysis, rebasis, tables
 from benchmark.pairs.records import PairRecord, read_record
 from benchmark.report import numbers
 from benchmark.report.text_table import TextTable
@@ -78,11 +78,11 @@ def pairs_page(
     some = analysis.upgrades(records)
     return {
         "matrices": [
-            pair_tables.matrix(words, [its for its in order if its[0].corpus.modality == modality])
+            tables.matrix(words, [its for its in order if its[0].corpus.modality == modality])
             for modality, words in (("text", "Texts"), ("image", "Images"))
             if any(its[0].corpus.modality == modality for its in order)
         ],
-        "pairs": [pair_tables.shown(its) for its in order],
+        "pairs": [tables.shown(its) for its in order],
         "cells": len(records), "reports": sum(len(r.reports) for r in records),
         "corpora": list(dict.fromkeys(r.corpus.title for r in records)),
         "correlation": numbers.number(analysis.VALUES["gain-correlation"](records), "coefficient"),

@@ -14,8 +14,14 @@ from benchmark.config.loading import load_track
 from benchmark.errors import AbsentError, BenchError
 from benchmark.records.details import Details, Nearest
 from benchmark.records.files import StoredRecord
-from benchmark.records.looked_at import KINDS, look_at
-from benchmark.records.pictures import FOLDER, Pictures, pictures_name, read_pictures
+from benchmark.records.pictures import (
+    FOLDER,
+    KINDS,
+    Pictures,
+    look_at,
+    pictures_name,
+    read_pictures,
+)
 from benchmark.records.record import Record
 from benchmark.report.notes import over_words, seed_words, stage_name
 from benchmark.report.record_facts import Pair, Section, sections

@@ -6,7 +6,7 @@ import pytest
 
 from benchmark import BenchError, run
 from benchmark.errors import RefusedError
-from benchmark.harness import executor
+from benchmark.harness import runs
 from benchmark.harness.checking import method
 from benchmark.harness.checking.method import check_method
 from benchmark.harness.execution import Compute
@@ -54,14 +54,14 @@ def _seeds(tmp_path, **options):
 @pytest.mark.parametrize("title", ["train old model (seed 1)", "evaluate independent (seed 1)"])
 def test_a_seed_without_bounds_keeps_no_other_back(tmp_path, monkeypatch, title, heard):
     """Those before and after it have their records; what needs the refused stage never runs."""
-    ran = executor.run_one
+    ran = runs.run_one
 
     def refusing(stage, *arguments):
         if stage.title == title:
             raise RefusedError("it diverged")
         ran(stage, *arguments)
 
-    monkeypatch.setattr(executor, "run_one", refusing)
+    monkeypatch.setattr(runs, "run_one", refusing)
     with pytest.raises(BenchError, match=rf"{re.escape(title)}: it diverged$"):
         _seeds(tmp_path, reporter=heard)
     written = [(r.method, r.seed) for r in read_records(tmp_path / "o")]
@@ -81,14 +81,14 @@ def test_all_refused_bounds_are_counted(tmp_path):
 
 
 def test_a_stopped_run_has_the_records_of_the_seeds_that_ended(tmp_path, monkeypatch):
-    ran = executor.run_one
+    ran = runs.run_one
 
     def stopped(stage, *arguments):
         if stage.title == "train l2 (seed 1)":
             raise KeyboardInterrupt
         ran(stage, *arguments)
 
-    monkeypatch.setattr(executor, "run_one", stopped)
+    monkeypatch.setattr(runs, "run_one", stopped)
     with pytest.raises(KeyboardInterrupt):
         _seeds(tmp_path)
     written = [(r.method, r.seed) for r in read_records(tmp_path / "o")]

@@ -65,7 +65,7 @@ def test_a_run_that_overwrites_begins_anew(monkeypatch, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("benchmark.harness.executor.run_one", interrupted)
+    monkeypatch.setattr("benchmark.harness.runs.run_one", interrupted)
     words = ("--existing", "overwrite", "--store", tmp_path / "s", "--out", tmp_path / "o")
     code, _, err = call(*RUN, *words)
     assert code == 130 and err.endswith("bench: stopped; --existing overwrite begins anew\n")

@@ -14,8 +14,15 @@ from benchmark import BenchError, get_method
 from benchmark.config import registry
 from benchmark.config.loading import load_track
 from benchmark.errors import AbsentError
-from benchmark.harness.board_costs import Estimates, TimeEstimate, stage_seconds, stages_left
-from benchmark.harness.board_runs import Job, carry_out_jobs, jobs
+from benchmark.harness.board_runs import (
+    Estimates,
+    Job,
+    TimeEstimate,
+    carry_out_jobs,
+    jobs,
+    stage_seconds,
+    stages_left,
+)
 from benchmark.harness.core_board import (
     EVERY,
     Unit,

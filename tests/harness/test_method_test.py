@@ -4,8 +4,7 @@ import pytest
 
 from benchmark.errors import BenchError
 from benchmark.harness import submission
-from benchmark.harness.method_test import run_test
-from benchmark.harness.submission import PROMISED, TESTED, VERIFIED, checklist, gather
+from benchmark.harness.submission import PROMISED, TESTED, VERIFIED, checklist, gather, run_test
 
 GOOD = """
 import numpy as np

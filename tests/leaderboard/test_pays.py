@@ -10,8 +10,8 @@ from support.sites import rendered
 from benchmark.records.files import write_record
 from benchmark.records.record import record_path
 from benchmark.report.outcome import RAW
-from benchmark.studies.factors.design import FILE, read_study
-from leaderboard.pages.factors import factors_page
+from benchmark.studies.factors.model import FILE, read_study
+from leaderboard.pages.evidence import factors_page
 
 PAYS = Path(__file__).parents[2] / "results" / "studies" / "pays"
 

@@ -19,10 +19,10 @@ from benchmark.config.files import file_digest
 from benchmark.errors import BenchError
 from benchmark.records.details import Details, Ordering, Picture, QueryResults
 from benchmark.records.details_files import details_path
-from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record, write_record
 from benchmark.records.packed import MOST_PACKED
 from benchmark.records.published import read_published
+from benchmark.records.slim import pack
 from benchmark.report.costs import method_costs
 from leaderboard.read.methods import method_info
 from leaderboard.site import build, build_folder, freeze

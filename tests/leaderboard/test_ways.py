@@ -12,7 +12,7 @@ from scipy import stats
 from support.command import call
 from support.ways import MAIN, RESULTS, half_filled, interval, records, shares
 
-from benchmark.records.selection import read_selection
+from benchmark.records.files import read_selection
 from benchmark.studies.claims import answers, read_claims
 from leaderboard.read.methods import method_info
 from leaderboard.site import build_folder

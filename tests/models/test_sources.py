@@ -7,7 +7,7 @@ from torch import nn
 from torchvision import models as torchvision_models
 
 from benchmark.models.backbones import Encoder, trunk
-from benchmark.models.face_vit import face_vit_trunk
+from benchmark.models.faces import face_vit_trunk
 
 NAMES = {b.name: b for b in documented.BACKBONES}
 TORCHVISION = {

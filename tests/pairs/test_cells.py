@@ -14,9 +14,8 @@ from benchmark.config.embedders import load_embedder
 from benchmark.errors import BenchError
 from benchmark.pairs import analysis
 from benchmark.pairs.cells import CellVectors, _report, cell, others, same, sample_sizes
-from benchmark.pairs.corpora import load_source, read_corpus
+from benchmark.pairs.corpora import Vectors, load_source, read_corpus
 from benchmark.pairs.records import COLUMNS, METRIC, read_record, read_records, write_record
-from benchmark.pairs.vectors import Vectors
 from benchmark.upgrade.fit.maps import chosen_maps
 from benchmark.upgrade.formats.ids import rows_of
 from benchmark.upgrade.measure.study import study

@@ -35,12 +35,12 @@ def vectors(texts):
 
 def test_a_corpus_with_judgements_by_hand(beir, monkeypatch, tmp_path):
     """The first query's item is first, the second one's is second: (1 + 1 / log2(3)) / 2."""
-    from benchmark.pairs.vectors import Vectors
+    from benchmark.pairs.corpora import Vectors
 
     def embedded(embedder, corpus, tell):
         return Vectors(vectors(corpus.items), vectors(corpus.queries), 0.0)
 
-    monkeypatch.setattr("benchmark.pairs.vectors.embedded", embedded)
+    monkeypatch.setattr("benchmark.pairs.corpora.embedded", embedded)
     found = checks.check(load_embedder("minilm-l6"), f"beir:{beir}", None, lambda words: None)
     assert found.here == pytest.approx((1 + 1 / np.log2(3)) / 2, abs=1e-4)
     assert found.published == 0.645 and found.metric == "nDCG@10"

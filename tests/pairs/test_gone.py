@@ -10,8 +10,8 @@ from support.upgrades import all_scores, ndcg, planted
 from benchmark.config.embedders import load_embedder
 from benchmark.pairs.board import CellPlan
 from benchmark.pairs.cells import CellVectors
+from benchmark.pairs.corpora import Vectors, place_of
 from benchmark.pairs.gone import OTHERS, OWN, PAIRS, cells, gone_table, least_table, measure
-from benchmark.pairs.vectors import Vectors, place_of
 
 
 @pytest.fixture

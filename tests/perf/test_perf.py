@@ -19,9 +19,11 @@ SLOW = [pytest.param(n, marks=pytest.mark.slow) for n in ("ranking", "verificati
 
 @pytest.mark.parametrize("name", ["identification", *SLOW])
 def test_rows(name, monkeypatch):
-    from benchmark.perf import peers
+    from benchmark.perf import ranking
 
-    monkeypatch.setattr(peers, "ALL", {k: v for k, v in peers.ALL.items() if v[0] == "sklearn"})
+    monkeypatch.setattr(
+        ranking, "PEERS", {k: v for k, v in ranking.PEERS.items() if v[0] == "sklearn"}
+    )
     rows = perf.run(name, queries=60, gallery=40, dim=8, classes=5)
     assert rows
     for row in rows:
@@ -203,13 +205,13 @@ def test_multiply_adds_of_resnet_50():
 @pytest.mark.slow
 def test_every_peer_runs():
     """Those of the extra must be there; torchreid, which no extra can bring, where it is."""
-    from benchmark.perf import peers
+    from benchmark.perf import ranking
 
     for package in ("pytorch_metric_learning", "torchmetrics", "sklearn"):
         pytest.importorskip(package)
     rows = perf.run("ranking", queries=40, gallery=30, dim=8, classes=5)
-    expected = {name for name, peer in peers.ALL.items() if peers.available(peer[0])}
-    result = {row["name"]: row for row in rows if row["name"] in peers.ALL}
+    expected = {name for name, peer in ranking.PEERS.items() if ranking.available(peer[0])}
+    result = {row["name"]: row for row in rows if row["name"] in ranking.PEERS}
     assert set(result) == expected
     assert all(row["ratio"] > 0 for row in result.values())
 

@@ -11,18 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save
+from support.stored import read_details
 
 from benchmark.errors import BenchError
 from benchmark.records import details, packed
-from benchmark.records.details import (
-    Details,
-    Nearest,
-    Ordering,
-    Picture,
-    QueryResults,
-    read_details,
-)
-from benchmark.records.details_writer import _xz, pack
+from benchmark.records.details import Details, Nearest, Ordering, Picture, QueryResults
+from benchmark.records.slim import _xz, pack
 
 MAIN = ("new/old", "new/new", "old/old")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmark.records.details import Nearest
-from benchmark.records.looked_at import choose_queries, look_at
+from benchmark.records.pictures import choose_queries, look_at
 
 
 def nearest(first_right: list[str], cases=("old/old", "new/old", "new/new")) -> Nearest:

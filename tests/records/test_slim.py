@@ -16,11 +16,10 @@ from benchmark.errors import BenchError
 from benchmark.records import layout
 from benchmark.records.details import Details, Nearest, Picture, QueryResults
 from benchmark.records.details_files import check_digest, details_path, find_details, queries_path
-from benchmark.records.details_writer import pack
 from benchmark.records.files import read_record, write_record
-from benchmark.records.looked_at import choose_queries
+from benchmark.records.pictures import choose_queries
 from benchmark.records.record import Record
-from benchmark.records.slim import LIMIT, METRIC, bases, write_queries, write_slim
+from benchmark.records.slim import LIMIT, METRIC, bases, pack, write_queries, write_slim
 
 RESULTS = Path(__file__).parents[2] / "results"
 CASES = ("old/old", "new/old", "new/new")

@@ -25,9 +25,8 @@ from support.stored import write
 from benchmark.errors import BenchError
 from benchmark.records.details_files import details_path
 from benchmark.records.files import read_record
-from benchmark.records.revisions import earlier
 from benchmark.records.slim import bases
-from benchmark.records.submissions import validate
+from benchmark.records.submissions import earlier, validate
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 from support.command import call
-from support.stored import plain, stored, write
+from support.stored import plain, read_details, stored, write
 
 from benchmark.errors import BenchError
-from benchmark.records.details import read_details
 from benchmark.records.details_files import details_path
 from benchmark.report import render
 from benchmark.report.paired import compare, doubts

@@ -17,8 +17,7 @@ from benchmark.harness.core_board import read_core_board
 from benchmark.records.files import write_record
 from benchmark.records.record import record_path
 from benchmark.studies.factors import tables
-from benchmark.studies.factors.design import FILE, Factor, FactorStudy, read_study
-from benchmark.studies.factors.model import fit
+from benchmark.studies.factors.model import FILE, Factor, FactorStudy, fit, read_study
 
 PAYS = Path(__file__).parents[2] / "results" / "studies" / "pays"
 STUDY = FactorStudy(

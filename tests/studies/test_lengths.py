@@ -7,8 +7,7 @@ import pytest
 from support.stored import stored
 
 from benchmark.errors import BenchError
-from benchmark.studies.lengths import tables
-from benchmark.studies.lengths.shares import FIELD, compare_lengths
+from benchmark.studies.lengths.shares import FIELD, compare_lengths, tables
 
 N = 400
 CLASSES = np.arange(N) // 8
@@ -46,7 +45,7 @@ def test_shares_by_hand(tmp_path) -> None:
         assert all(s.low <= s.value <= s.high for s in of.values())
     assert found.reversed == (("bct", "fct"),)
     assert found.tau.value == -1.0  # of two methods, without independent
-    text = str(tables.tables([found])[0])
+    text = str(tables([found])[0])
     assert "bct above fct" in text
     assert "0 (" in text
 
@@ -79,7 +78,7 @@ def test_a_small_difference_is_no_change_of_order(tmp_path) -> None:
     made = records(tmp_path, {1: {"bct": 0.5, "fct": 0.505}, 2: {"bct": 0.505, "fct": 0.5}})
     (found,) = compare_lengths(made, ["cmc_at_1"])
     assert found.reversed == ()
-    assert "No pair changes" in str(tables.tables([found])[0])
+    assert "No pair changes" in str(tables([found])[0])
 
 
 def test_without_an_upgrade_there_is_no_share(tmp_path) -> None:

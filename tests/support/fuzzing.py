@@ -50,10 +50,10 @@ def targets() -> Mapping[str, Target]:
     from benchmark.data.images import View, decode_view
     from benchmark.harness.store import Store
     from benchmark.models.module import load_module
-    from benchmark.records.details import read_details
     from benchmark.records.files import read_record
     from benchmark.records.published import read_published
     from benchmark.upgrade.formats import open_vectors
+    from support.stored import read_details
 
     view = View(16, 16)
     sound, published = modules.sound_module(), configs.sound_published()

@@ -52,7 +52,7 @@ def module(path: str) -> None:
 
 def details(path: str) -> None:
     """Read a details file by itself."""
-    from benchmark.records.details import read_details
+    from support.stored import read_details
 
     _told(lambda: read_details(Path(path)))
 

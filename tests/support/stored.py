@@ -9,15 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.config.files import SEAL, file_digest, seal_of
-from benchmark.records.details import Details, QueryResults
+from benchmark.config.files import SEAL, file_digest, read_bytes, seal_of
+from benchmark.records.details import Details, QueryResults, unpack_details
 from benchmark.records.details_files import details_path
-from benchmark.records.details_writer import pack
 from benchmark.records.files import StoredRecord, read_record
+from benchmark.records.packed import MOST_PACKED
 from benchmark.records.record import record_path
+from benchmark.records.slim import pack
 from support.records import make_record
 
 Values = Mapping[tuple[str, str], Any]
+
+
+def read_details(path: Path) -> Details:
+    """A details file by itself."""
+    return unpack_details(path, read_bytes(path, MOST_PACKED))
 
 
 def plain() -> dict[str, Any]:

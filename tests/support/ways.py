@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from benchmark.records.selection import read_selection
+from benchmark.records.files import read_selection
 
 RESULTS = Path(__file__).parents[2] / "results"
 UNSEEN = ("extended-class", "cifar100-open")

@@ -12,14 +12,12 @@ from benchmark.errors import BenchError, DivergedError, RefusedError, located
 from benchmark.harness.artifacts import MODEL, load_stored, load_vectors
 from benchmark.harness.checking.parts import Given, check_parts
 from benchmark.harness.checking.repeats import check_replays
-from benchmark.harness.ddp import run_one
-from benchmark.harness.execution import Compute, faults_of_adapters
+from benchmark.harness.execution import Compute, faults_of_adapters, run_one
 from benchmark.harness.graph import Result, Stage
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out
 from benchmark.harness.store import Store
 from benchmark.harness.work import EvaluationWork, UpdateWork
-from benchmark.records.record import Record
 
 _CPU = Compute("cpu")
 CHECKS = 7
@@ -50,7 +48,9 @@ def check_method(
             s for s in result.stages if isinstance(s.work, UpdateWork) and s.work.method == label
         ]
         _run_before_scores(result, own, stages)
-        _check_store(result, stages)
+        for stage in result.stages:
+            if stage.kind != "evaluate" and (damage := stages.damage(stage.name)) is not None:
+                raise BenchError(f"undeclared change of what is stored: {stage.title}: {damage}")
         yield "trained and embedded; nothing else that is stored was changed"
         updates = [_given(request.setup, result, stages, i) for i in range(len(result.updates))]
         with faults_of_adapters("applied to vectors and images", own=True):
@@ -129,20 +129,11 @@ def _check_updates(updates: Sequence[Given]) -> str:
     )
 
 
-def _check_store(result: Result, store: Store) -> None:
-    for stage in result.stages:
-        if stage.kind != "evaluate" and (damage := store.damage(stage.name)) is not None:
-            raise BenchError(f"undeclared change of what is stored: {stage.title}: {damage}")
-
-
 def _check_record(request: Request, store: Store, out: Path) -> Iterator[str]:
     record = carry_out([request], store=store.root, out=out, compute=_CPU)[-1]
     missing = [f"{c} {m}" for c, s in record.scores.items() for m, v in s.items() if v is None]
     if missing:
         raise BenchError(f"no score for {', '.join(missing)}")
-    yield f"scored, the record written and read back: {_hits(record)}"
-
-
-def _hits(record: Record) -> str:
-    hits = {case: record.scores[case].get("cmc_at_1") for case in sorted(record.scores)}
-    return ", ".join(f"{case} {100 * hit:.1f} %" for case, hit in hits.items() if hit is not None)
+    found = {case: record.scores[case].get("cmc_at_1") for case in sorted(record.scores)}
+    hits = [f"{case} {100 * hit:.1f} %" for case, hit in found.items() if hit is not None]
+    yield f"scored, the record written and read back: {', '.join(hits)}"

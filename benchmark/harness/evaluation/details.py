@@ -1,22 +1,32 @@
-"""Details of an evaluation: results by query, and what pages draw."""
+"""Details of an evaluation: results by query, side-information, and what pages draw."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config import registry
 from benchmark.data.base import Evaluation
 from benchmark.harness.artifacts import load_stored
 from benchmark.harness.evaluation.cases import Case
-from benchmark.harness.evaluation.neighbours import NearestItems
 from benchmark.harness.evaluation.partial_backfill import LastUpdate
 from benchmark.harness.work import EvaluationWork
 from benchmark.metrics.backfill_orders import by_score
-from benchmark.metrics.similarity import unit
+from benchmark.metrics.similarity import linear_cka, unit
 from benchmark.metrics.statistics import kendall_tau
-from benchmark.records.details import Details, Ordering, Picture, QueryResults, main_cases
-from benchmark.records.details_writer import pack
+from benchmark.records.details import (
+    Details,
+    Nearest,
+    Ordering,
+    Picture,
+    QueryResults,
+    kept_rows,
+    main_cases,
+)
+from benchmark.records.slim import pack
 from benchmark.tasks.base import TaskResult
 
 _NEAREST = 3  # classes beside the chosen one, as in MixBCT appendix B.2
@@ -27,6 +37,8 @@ _BLOCK = 1024
 
 Vectors = NDArray[np.float32]
 Ints = NDArray[np.int64]
+_QUERIES = 128  # of which pages choose a dozen: fixed, broken and typical ones
+_FOUND = 5  # of each query
 
 
 class DetailsCollector:
@@ -139,3 +151,85 @@ def compare_priority(work: EvaluationWork[Path], items: Evaluation) -> Ordering 
     predicted, true = (np.argsort(order) / (len(rows) - 1) for order in orders)
     some = np.sort(np.random.default_rng(0).permutation(len(rows))[:_POINTS])
     return Ordering(predicted[some], true[some], kendall_tau(predicted, true), len(rows))
+
+
+def score_side_information(work: EvaluationWork[Path], items: Evaluation) -> dict[str, Any]:
+    """Size, scores and CKA of the side-information of each generation; empty where none is used.
+
+    Items are ranked as the evaluation's tasks say, if at all.
+
+    Returns:
+        ``side``: the kind and, by generation, numbers and bytes an item, its own scores
+        (``side/side``) where items are ranked, and its linear CKA with the embedding on the
+        gallery (FCT 5.3), which is ``None`` where one of the two is constant.
+    """
+    if work.side is None:
+        return {}
+    kind, bits = work.side["kind"], work.side["bits"]
+    ranking = next((t for t in ("retrieval", "reidentification") if t in work.tasks), None)
+    generations = {}
+    for i, name in enumerate(work.generations):
+        vectors, side = load_stored(work, i)
+        if side is None:
+            continue
+        task = registry.task(ranking) if ranking else None
+        stored = side[items.gallery], vectors[items.gallery]
+        constant = any((x == x[:1]).all() for x in stored)
+        dim = int(stored[0].shape[1])
+        generations[name] = {
+            "scores": task.evaluate(side, side, items, work.params()).scores if task else {},
+            "cka": None if constant else linear_cka([stored]), "dim": dim, "bytes": bits * dim / 8,
+        }  # fmt: skip
+    return {"side": {"kind": kind, "generations": generations}}
+
+
+class NearestItems:
+    """Gathers the nearest items of the same queries, case by case."""
+
+    def __init__(self, items: Evaluation, distance: str, cases: Sequence[str]) -> None:
+        self.items, self.distance, self.cases = items, distance, cases
+        self.queries = items.query[kept_rows(len(items.query), _QUERIES)]
+        self._found: dict[str, Ints] = {}
+
+    def add(self, case: Case) -> None:
+        """Keep a case if it is one of those looked at; an item never finds itself."""
+        if case.name not in self.cases or case.swapped:
+            return
+        items, gallery = self.items, self.items.gallery
+        own = items.ids[self.queries][:, None] == items.ids[gallery]
+        scores = self._scores(case.query, case.gallery)
+        if case.second is not None:
+            both = scores, self._scores(case.second.query, case.second.gallery)
+            scores = case.second.merge.merge(*(np.where(own, np.nan, each) for each in both))
+        scores[own] = -np.inf
+        count = min(_FOUND, len(gallery) - 1)
+        self._found[case.name] = gallery[np.argsort(-scores, axis=1, kind="stable")[:, :count]]
+
+    def _scores(self, query: Vectors, gallery: Vectors) -> Vectors:
+        vectors = query[self.queries], gallery[self.items.gallery]
+        return _scores(*(unit(each, self.distance) for each in vectors))
+
+    def found(self) -> Nearest | None:
+        """Neighbours gathered; ``None`` without queries, or if there is nothing to find."""
+        kept = {name: self._found[name] for name in self.cases if name in self._found}
+        nearest = np.stack([*kept.values()]) if kept else np.empty((0, 0, 0), np.int64)
+        if not nearest.size:
+            return None
+        labels = self.items.labels
+        right = labels[nearest] == labels[self.queries][:, None]
+        return Nearest(tuple(kept), self.queries, nearest, right)
+
+
+@cache
+def _libraries() -> Any:
+    """The libraries of products: looking for them takes longer than many a product."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _scores(query: Vectors, gallery: Vectors) -> Vectors:
+    """Nearness of each item to each query, ``[n_query, n_gallery]``: larger is nearer."""
+    # Sums would depend on the number of threads in their last bits, and so would the order of ties.
+    with _libraries().limit(limits=1):
+        return 2 * query @ gallery.T - np.einsum("ij,ij->i", gallery, gallery)

@@ -21,7 +21,7 @@ from benchmark.config.protocols import Protocol
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError, located
 from benchmark.metrics.catalog import describe
-from benchmark.records.evidence import evidence_file
+from benchmark.records.files import evidence_file
 from benchmark.report.select import AVG
 
 Share = Annotated[float, Field(ge=0, le=1)]

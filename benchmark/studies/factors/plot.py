@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 
 from benchmark.report import numbers
 from benchmark.report.plots import style
-from benchmark.studies.factors.design import FactorStudy
-from benchmark.studies.factors.model import Factors
+from benchmark.studies.factors.model import Factors, FactorStudy
 from benchmark.studies.lengths.plot import share_lines
 
 

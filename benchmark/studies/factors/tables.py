@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
 from benchmark.report.text_table import TextTable, simple_table
-from benchmark.studies.factors.design import FactorStudy
-from benchmark.studies.factors.model import FactorEffect, Factors
+from benchmark.studies.factors.model import FactorEffect, Factors, FactorStudy
 
 
 def tables(study: FactorStudy, found: Sequence[Factors]) -> list[TextTable]:

@@ -1,4 +1,6 @@
-"""Shares of the upgrade by length of training, and whether they order methods otherwise."""
+"""Shares of the upgrade by length of training, whether they order methods otherwise, and tables."""
+
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +18,8 @@ from benchmark.metrics.intervals import group_sums, weights
 from benchmark.records.details import QueryResults
 from benchmark.records.details_files import find_details
 from benchmark.records.files import StoredRecord
-from benchmark.report import select
+from benchmark.report import numbers, select
+from benchmark.report.text_table import TextTable, simple_table
 from benchmark.studies.transfer.statistics import taus
 
 FIELD = "recipe.length"
@@ -180,3 +183,44 @@ def _orders(
             if all(sure if sign > 0 else (before.is_below(0), after.is_above(0))):
                 turned.append(pair)
     return tau, tuple(turned)
+
+
+def tables(found: Sequence[Lengths]) -> list[TextTable]:
+    """One for each protocol, track, seed and metric."""
+    return [_table(each) for each in found]
+
+
+def _table(found: Lengths) -> TextTable:
+    label = numbers.metric(found.metric).label
+    title = f"{label}, {found.protocol} on {found.track}, seed {found.seed}"
+    lines = [
+        [method, *(numbers.with_ends(of.get(n, Estimate(None)), 100, 0) for n in found.lengths)]
+        for method, of in found.shares.items()
+    ]
+    place = {name: getattr(found, name) for name in ("protocol", "track", "seed", "metric")}
+    data = [
+        place | {"method": method, "length": n, "share": s.value, "low": s.low, "high": s.high}
+        for method, of in found.shares.items()
+        for n, s in of.items()
+    ]
+    return simple_table(
+        title, found.slug, ["method"], [f"length {n}" for n in found.lengths], lines, data,
+        notes=(*_notes(found),),
+    )  # fmt: skip
+
+
+def _notes(found: Lengths) -> list[str]:
+    first, last = found.lengths[0], found.lengths[-1]
+    pairs = ", ".join(f"{better} above {worse}" for better, worse in found.reversed)
+    turned = (
+        f"The order changes beyond its intervals: at length {first} {pairs}, at length {last} the "
+        "other way."
+        if pairs
+        else "No pair changes its order beyond the intervals."
+    )
+    return [
+        "Percent of the way from old/old to new/new of the models of the same length, which "
+        "new/old goes; intervals of 95 % over classes, the same draws for all.",
+        f"Orders at lengths {first} and {last}, without controls: tau-b "
+        f"{numbers.with_ends(found.tau)}. {turned}",
+    ]

@@ -13,8 +13,13 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.records.published import Published
 from benchmark.records.record import Record
 from benchmark.studies.transfer import statistics
-from benchmark.studies.transfer.orders import Floats, MethodOrder, measured_orders, published_orders
-from benchmark.studies.transfer.rules import TransferRules
+from benchmark.studies.transfer.orders import (
+    Floats,
+    MethodOrder,
+    TransferRules,
+    measured_orders,
+    published_orders,
+)
 
 TransferVerdict = Literal["transfers", "does not transfer", "open"]
 

@@ -15,8 +15,7 @@ from benchmark.report import numbers
 from benchmark.report.scenarios import CLASSES
 from benchmark.report.text_table import TextColumn, TextTable, simple_table
 from benchmark.studies.transfer.compare import Transfer, TransferVerdict, verdict_of
-from benchmark.studies.transfer.orders import MethodOrder
-from benchmark.studies.transfer.rules import TransferRules
+from benchmark.studies.transfer.orders import MethodOrder, TransferRules
 from benchmark.studies.transfer.statistics import mean_places, tau_draws, taus
 from benchmark.studies.transfer.tables import score_words
 

@@ -13,7 +13,7 @@ from benchmark.report import numbers
 from benchmark.report.colours import GREY, PALETTE
 from benchmark.report.plots import style
 from benchmark.studies.transfer.compare import GapShare, Transfer, gap_shares
-from benchmark.studies.transfer.rules import TransferRules
+from benchmark.studies.transfer.orders import TransferRules
 
 _COLOURS = {"transfers": "#0072B2", "does not transfer": "#D55E00", "open": GREY}
 _MARKERS = {"transfers": "o", "does not transfer": "X", "open": "D"}

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from benchmark.report import numbers
 from benchmark.report.text_table import TextTable, simple_table
 from benchmark.studies.transfer.compare import GapShare, Regret, Transfer, gap_shares, least_gap
-from benchmark.studies.transfer.orders import MethodOrder
-from benchmark.studies.transfer.rules import TransferRules
+from benchmark.studies.transfer.orders import MethodOrder, TransferRules
 
 
 def tables(found: Sequence[Transfer], rules: TransferRules) -> list[TextTable]:

@@ -8,7 +8,7 @@ from support import naive
 
 from benchmark.data.base import Evaluation
 from benchmark.harness.evaluation.cases import Case
-from benchmark.harness.evaluation.neighbours import NearestItems
+from benchmark.harness.evaluation.details import NearestItems
 from benchmark.tasks.retrieval import Retrieval
 
 CASES = ("old/old", "new/old", "new/new")

@@ -12,7 +12,7 @@ from benchmark.config import registry
 from benchmark.config.files import write_sealed
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.errors import BenchError
-from benchmark.harness.evaluation.side_info import score_side_information
+from benchmark.harness.evaluation.details import score_side_information
 from benchmark.harness.execution import Compute
 from benchmark.harness.planner import make_plan
 from benchmark.records.files import read_record
