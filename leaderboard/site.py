@@ -171,7 +171,10 @@ class _SitePages:
             templates.template(name)  # compiled before processes part that would each do so
         _ = self._about
         enough = len(self.stored) >= MANY
-        with working(call, self._early(), enough) as told_and_damaged:
+        of = [(board, method) for board in self.boards for method in board.by_seed]
+        early: list[Callable[[], Any]] = [partial(self._records, *each) for each in of]
+        # The evidence takes longest.
+        with working(call, [self._evidence, *early], enough) as told_and_damaged:
             late = self._late()
             (self.told, of_studies), *damaged = told_and_damaged()
         found = dict.fromkeys([*of_studies, *chain.from_iterable(damaged)])
@@ -180,11 +183,6 @@ class _SitePages:
             self._few()
             written()
         return self.out / _FIRST
-
-    def _early(self) -> list[Callable[[], Any]]:
-        """Pages that need no rank: the evidence, which takes longest, then those of records."""
-        of = [(board, method) for board in self.boards for method in board.by_seed]
-        return [self._evidence, *(partial(self._records, *each) for each in of)]
 
     def _late(self) -> list[Callable[[], Any]]:
         """Pages of boards, families and methods, the longest first."""
@@ -200,7 +198,10 @@ class _SitePages:
         about = {"n_skipped": len(self.skipped), "guide": self._guide(), "told": self.told}
         values = front.index(self.boards, self.info, real=bool(self.pairs))
         self._page("index", "index.html", **about, **values)
-        self._page("boards", "boards.html", **self._scenarios())
+        scenarios = front.scenarios(self.boards, self.families, self.pairs)
+        newest, skipped = front.newest(self.newest, self.boards), len(self.skipped)
+        more = {"rules": RULE, "newest": newest, "n_skipped": skipped}
+        self._page("boards", "boards.html", **scenarios, **more)
         self._page("methods", "methods.html", **front.method_tables(self.info.values(), self.told))
         self._page("compare", "compare.html", **compare(self.boards))
         self._published()
@@ -263,12 +264,6 @@ class _SitePages:
             values = {"title": title, "text": templates.from_markdown(text)}
             self._page("guide", file.with_suffix(".html").name, **values)
         return guide.with_suffix(".html").name if guide.is_file() else ""
-
-    def _scenarios(self) -> dict[str, Any]:
-        return {
-            **front.scenarios(self.boards, self.families, self.pairs), "rules": RULE,
-            "newest": front.newest(self.newest, self.boards), "n_skipped": len(self.skipped),
-        }  # fmt: skip
 
     def _published(self) -> None:
         papers = []

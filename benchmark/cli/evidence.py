@@ -140,9 +140,9 @@ def lengths(
         _require_apart(shown, out, [one.path for one in stored])
     print_tables(shown, form)
     if out is not None:
-        from benchmark.studies.lengths.plot import drawings
+        from benchmark.studies.share_plots import lengths_drawings
 
-        _write(shown, out, drawings(found))
+        _write(shown, out, lengths_drawings(found))
 
 
 @app.command(
@@ -168,9 +168,9 @@ def factors(
         echo(f"{tables.answer(asked, each)} {tables.summary(each)}", err=form != "terminal")
     print_tables(shown, form)
     if out is not None:
-        from benchmark.studies.factors.plot import drawings
+        from benchmark.studies.share_plots import factors_drawings
 
-        _write(shown, out, drawings(asked, found))
+        _write(shown, out, factors_drawings(asked, found))
 
 
 def _differing(runs: list[Path] | None, records: list[Record]) -> list[str]:

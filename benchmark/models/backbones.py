@@ -136,15 +136,12 @@ def widen_last_stage(model: nn.Module, backbone: str) -> None:
     Source: Luo et al., Bag of Tricks (2019), section 3.4.
     """
     first = getattr(model, "layer4", [None])[0]
-    strided = [] if first is None else [m for m in first.modules() if _is_strided(m)]
+    layers = [] if first is None else first.modules()
+    strided = [m for m in layers if isinstance(m, nn.Conv2d) and m.stride == (2, 2)]
     if not strided:
         raise BenchError(f"last_stride: expected a ResNet of timm, got '{backbone}'")
     for module in strided:
         module.stride = (1, 1)
-
-
-def _is_strided(module: nn.Module) -> bool:
-    return isinstance(module, nn.Conv2d) and module.stride == (2, 2)
 
 
 def check_backbone(name: str) -> None:

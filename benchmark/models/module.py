@@ -77,15 +77,11 @@ def save_module(module: Portable, path: Path) -> None:
     """
     # Copies: parts that share a weight may not share memory in the file.
     state = {k: v.detach().cpu().contiguous().clone() for k, v in module.state_dict().items()}
-    metadata = {"module": _as_text(module)}
+    text = json.dumps(_describe(module), sort_keys=True, default=_cannot_be_stored)
     path.touch()
     mode = path.stat().st_mode
-    save_file(state, path, metadata=metadata)
+    save_file(state, path, metadata={"module": text})
     path.chmod(mode)  # safetensors gives its files to the owner alone
-
-
-def _as_text(module: Portable) -> str:
-    return json.dumps(_describe(module), sort_keys=True, default=_cannot_be_stored)
 
 
 def _cannot_be_stored(value: object) -> NoReturn:
@@ -187,14 +183,9 @@ def _build(description: Any, depth: int = 1) -> Portable:
     if not isinstance(name, str) or not isinstance(given, dict):
         raise BenchError("expected the name of a class and a mapping of arguments")
     cls = _class(name)
-    arguments = {
-        k: _build(v["portable"], depth + 1) if _is_module(v) else v for k, v in given.items()
-    }
-    return cls(**arguments)
-
-
-def _is_module(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {"portable"}
+    inner = {k for k, v in given.items() if isinstance(v, dict) and v.keys() == {"portable"}}
+    built = {k: _build(given[k]["portable"], depth + 1) for k in given if k in inner}
+    return cls(**given | built)
 
 
 def _class(name: str) -> type[Portable]:

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import torch
@@ -67,12 +67,6 @@ def subword_buckets(text: str) -> tuple[int, ...]:
 @torch.inference_mode()
 def embed_texts(model: TextModel, texts: Iterable[str], device: torch.device) -> Tensor:
     """Embeddings of all texts, ``[n, d]`` float32 on the CPU."""
-    model, batches = model.to(device).eval(), batched(texts, _BATCH)
-    return torch.cat([model(batch).float().cpu() for batch in batches])
-
-
-def batched(texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    """Lists of so many texts, the last one shorter."""
-    rest = iter(texts)
-    while batch := list(itertools.islice(rest, size)):
-        yield batch
+    model, every = model.to(device).eval(), list(texts)
+    parts = (every[i : i + _BATCH] for i in range(0, len(every), _BATCH))
+    return torch.cat([model(part).float().cpu() for part in parts])

@@ -5,7 +5,7 @@ backbone is from, which that library's hub has as safetensors, a local safetenso
 of an installed package, known by its SHA-256, of which torch reads tensors alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -122,18 +122,18 @@ def _downloaded(spec: ModelSpec) -> Path:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file; BenchError if it is none."""
-    try:
-        with safe_open(path, "pt") as file:
-            return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise BenchError(f"weights: {path}: not a safetensors file: {error}") from error
+    return _read(path, lambda file, key: file.get_tensor(key))
 
 
 def shapes_of(path: Path) -> Shapes:
     """Sizes of the tensors of a safetensors file; reads no more than its header."""
+    return _read(path, lambda file, key: tuple(file.get_slice(key).get_shape()))
+
+
+def _read(path: Path, part: Callable[[Any, str], T]) -> dict[str, T]:
     try:
         with safe_open(path, "pt") as file:
-            return {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
+            return {key: part(file, key) for key in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise BenchError(f"weights: {path}: not a safetensors file: {error}") from error
 

@@ -4,7 +4,8 @@ Each sample draws classes anew: a centre, a noise of its own, and items around t
 evaluate them as they evaluate a model's embeddings. The true score is the mean over all samples.
 """
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +46,7 @@ class ScoreTally:
         self.spans.append(span)
 
 
-Tallies = dict[tuple[str, int | None], ScoreTally]
+Tallies = defaultdict[tuple[str, int | None], ScoreTally]
 """By metric, and impostors at the target."""
 
 
@@ -63,7 +64,7 @@ def _design(classes: int, items: int, samples: int) -> Iterator[dict[str, Any]]:
     for level, apart in LEVELS.items():
         rng = np.random.default_rng([classes, items])
         problem = CoverageProblem(classes, items)
-        tallies: Tallies = {}
+        tallies: Tallies = defaultdict(ScoreTally)
         curves: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         for _ in range(samples):
             vectors, centre = problem.draw(apart, rng)
@@ -122,7 +123,10 @@ def _evaluate(
         return task.evaluate(query, gallery, problem.items, options)
 
     first = run(Retrieval(), vectors, vectors)
-    keep = _keeper(tallies)
+
+    def keep(label: str, impostors: int | None, result: TaskResult, name: str) -> None:
+        tallies[label, impostors].add(result.scores[name], result.intervals[name])
+
     for name in _RANKED:
         keep(name, None, first, name)
     keep("map, texts", None, run(TextRetrieval(), text, vectors), "map")
@@ -138,8 +142,7 @@ def _evaluate(
         for name in ("cmc_at_1", "map"):
             left, right = first.per_query[name], second.per_query[name]
             found = mean_difference(left - right, first.identities[name])
-            tally = tallies.setdefault((f"difference of {name}", None), ScoreTally())
-            tally.add(found.value, found.interval())
+            tallies[f"difference of {name}", None].add(found.value, found.interval())
         other = run(Verification(), noisy, noisy)
         for k, name in zip(far, _at_targets(pairs, "tar_at_far"), strict=True):
             span, draws = None, (pairs.draws[name], other.draws[name])
@@ -149,19 +152,11 @@ def _evaluate(
             if draws[0] is not None and draws[1] is not None:
                 spread = drawn_spread(kept.value, draws[0] - draws[1], kept.n_groups, kept)
                 span = spread.interval(share=False)
-            tallies.setdefault(("difference of tar_at_far", k), ScoreTally()).add(kept.value, span)
+            tallies["difference of tar_at_far", k].add(kept.value, span)
 
 
 def _at_targets(result: TaskResult, kind: str) -> list[str]:
     return [name for name in result.scores if name.startswith(kind)]
-
-
-def _keeper(tallies: Tallies) -> Callable[[str, int | None, TaskResult, str], None]:
-    def keep(label: str, impostors: int | None, result: TaskResult, name: str) -> None:
-        tally = tallies.setdefault((label, impostors), ScoreTally())
-        tally.add(result.scores[name], result.intervals[name])
-
-    return keep
 
 
 def _backfill(
@@ -185,11 +180,10 @@ def _backfill(
     ).cmc(1)[0]
     means = curve.mean(1)
     share = backfill_curves.share_above(means, float(before.mean()))
-    worst = tallies.setdefault(("worst_cmc_at_1", None), ScoreTally())
-    worst.add(backfill_curves.worst(means), backfill_curves.worst_interval(curve, labels[query]))
-    above = tallies.setdefault(("share_above_cmc_at_1", None), ScoreTally())
+    span = backfill_curves.worst_interval(curve, labels[query])
+    tallies["worst_cmc_at_1", None].add(backfill_curves.worst(means), span)
     span = backfill_curves.share_above_interval(curve, before, labels[query])
-    above.add(1.0 if share is None else share, span)
+    tallies["share_above_cmc_at_1", None].add(1.0 if share is None else share, span)
     return means, before.mean(keepdims=True)
 
 

@@ -19,22 +19,6 @@ DIFFERING = (0.01, 0.05, 0.2, 0.6)
 _TRUTH = 1_000_000  # draws of the true mean
 
 
-def _either(rng: np.random.Generator, n: int) -> Values:
-    return rng.choice([-1.0, 1.0], n)
-
-
-def _small(rng: np.random.Generator, n: int) -> Values:
-    return rng.choice([-0.02, 0.02], n)
-
-
-def _some_whole(rng: np.random.Generator, n: int) -> Values:
-    return np.where(rng.random(n) < 0.05, 1.0, 0.02)
-
-
-def _lognormal(rng: np.random.Generator, n: int) -> Values:
-    return np.minimum(1.0, np.exp(rng.normal(-3.5, 1.5, n)))
-
-
 def _ranks(rng: np.random.Generator, n: int) -> Values:
     before = np.floor(np.exp(rng.exponential(1.2, n)))
     after = np.maximum(1.0, np.round(before * np.exp(rng.normal(0.2, 0.5, n))))
@@ -42,10 +26,10 @@ def _ranks(rng: np.random.Generator, n: int) -> Values:
 
 
 KINDS: dict[str, Callable[[np.random.Generator, int], Values]] = {
-    "a hit won or lost": _either,
-    "0.02 won or lost": _small,
-    "0.02 won, a hit by one in twenty": _some_whole,
-    "log-normal, won": _lognormal,
+    "a hit won or lost": lambda rng, n: rng.choice([-1.0, 1.0], n),
+    "0.02 won or lost": lambda rng, n: rng.choice([-0.02, 0.02], n),
+    "0.02 won, a hit by one in twenty": lambda rng, n: np.where(rng.random(n) < 0.05, 1.0, 0.02),
+    "log-normal, won": lambda rng, n: np.minimum(1.0, np.exp(rng.normal(-3.5, 1.5, n))),
     "reciprocal ranks": _ranks,
 }
 """Differences of the queries that differ."""

@@ -7,7 +7,6 @@ no more than is wanted: at most one in twenty may be. Where a strategy keeps all
 is done, queries are too few to be sure: what is cheap is missed.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,9 @@ def rows(samples: int = 400) -> list[dict[str, Any]]:
 def _row(
     queries: int, tried: int, upgrade: float, share: float | None, samples: int
 ) -> dict[str, Any]:
-    found = [_taken(s, tried) for s in _draws(queries, tried, upgrade, share, samples)]
+    rng = np.random.default_rng([queries, tried, round(100 * upgrade), round(100 * (share or 0))])
+    drawn = (_draw(queries, tried, upgrade, share or 0.0, rng) for _ in range(samples))
+    found = [_taken(scores, tried) for scores in drawn]
     counts = {n: sum(way == n for way, _ in found) / samples for n in _WAYS}
     sure = {n: found.count((n, True)) / samples for n in _WAYS}
     wrong = {None: sure["strategy"] + sure["re-embed"], 1.0: 0.0}.get(share, sure["strategy"])
@@ -63,14 +64,6 @@ def _row(
         "undecided": 1 - sum(sure.values()), "wrong": wrong,
         "missed": 1 - counts["strategy"] if share == 1.0 else 0.0, "draws": samples,
     }  # fmt: skip
-
-
-def _draws(
-    queries: int, tried: int, upgrade: float, share: float | None, samples: int
-) -> Iterator[dict[str, Values]]:
-    rng = np.random.default_rng([queries, tried, round(100 * upgrade), round(100 * (share or 0))])
-    for _ in range(samples):
-        yield _draw(queries, tried, upgrade, share or 0.0, rng)
 
 
 def _draw(

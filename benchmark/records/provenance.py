@@ -19,14 +19,12 @@ _PACKAGES = (
 )  # fmt: skip
 
 
-def packages() -> dict[str, str]:
-    """Versions of everything that computes."""
-    return dict(_versions())
-
-
 @cache
-def _versions() -> dict[str, str]:
-    """Read once: what a process has imported stays, and each version is a file to read."""
+def packages() -> dict[str, str]:
+    """Versions of everything that computes.
+
+    Read once: what a process has imported stays, and each version is a file to read.
+    """
     versions = {"python": platform.python_version(), "compatbench": version("compatbench")}
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):

@@ -127,7 +127,8 @@ class Trainer:
         batch = min(budget.batch_size, n)
         an_epoch = max(1, n // batch)
         plain = (optimizer or self._optimizer)([p for p in system.parameters() if p.requires_grad])
-        factor = schedule or partial(_factor, recipe=recipe)
+        shape = recipe.schedule, recipe.warmup, recipe.power, recipe.milestones, recipe.decay
+        factor = schedule or (lambda progress: rate(progress, *shape))
         rates = torch.optim.lr_scheduler.LambdaLR(plain, lambda step: factor(step / budget.steps))
         model, wrapped = fabric.setup(system, plain)
         curve = Curve(steps_an_epoch=an_epoch)
@@ -294,11 +295,6 @@ def _train_epoch(
                 raise _NoNumberError(found)
         tell(step)
     return found / (len(batches) * fabric.world_size)
-
-
-def _factor(progress: float, recipe: Recipe) -> float:
-    r = recipe
-    return rate(progress, r.schedule, r.warmup, r.power, r.milestones, r.decay)
 
 
 def rate(

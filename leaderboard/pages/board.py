@@ -102,13 +102,16 @@ def board_page(
 
 def _siblings(board: RankedBoard, boards: Sequence[RankedBoard]) -> list[tuple[RankedBoard, str]]:
     """Boards of the same protocol with other old models, and the quality of these."""
-    same = [
-        (other, numbers.number(other.bound("lower", board.metric)))
-        for other in boards
-        if other.first.protocol == board.first.protocol and other.comparable
-        if other.scenario.classes == board.scenario.classes
-    ]
-    return same if len(same) > 1 and any(other is board for other, _ in same) else []
+    same = _alike(board, boards)
+    if len(same) < 2 or all(other is not board for other in same):
+        return []
+    return [(other, numbers.number(other.bound("lower", board.metric))) for other in same]
+
+
+def _alike(board: RankedBoard, boards: Iterable[RankedBoard]) -> list[RankedBoard]:
+    """Boards of the same protocol and kind of classes, with nothing changed but the old model."""
+    place = board.first.protocol, board.scenario.classes
+    return [b for b in boards if b.comparable and (b.first.protocol, b.scenario.classes) == place]
 
 
 def board_data(board: RankedBoard, boards: Sequence[RankedBoard]) -> dict[str, Any]:
@@ -169,13 +172,7 @@ def metric_data(board: RankedBoard, key: str) -> dict[str, Any]:
 def _quality(board: RankedBoard, boards: Iterable[RankedBoard]) -> list[dict[str, Any]]:
     """Cross-tests under the same protocol on every track: score against the old model's quality."""
     tracks = []
-    for other in boards:
-        # A method's own parameters do not change the old model.
-        same = other.first.protocol == board.first.protocol and other.comparable
-        if not same or other.cross != board.cross:
-            continue
-        if other.scenario.classes != board.scenario.classes:  # another question
-            continue
+    for other in (each for each in _alike(board, boards) if each.cross == board.cross):
         rows = [row for row in other.methods if other.info[row.method].ranked]
         metrics = {}
         for key in (key for key in other.metrics if key in board.metrics):

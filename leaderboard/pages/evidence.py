@@ -59,7 +59,7 @@ def evidence_page(
     there, and so was passed over.
     """
     from benchmark.report.plots import style  # matplotlib takes a second
-    from benchmark.studies.lengths import plot as length_plots
+    from benchmark.studies.share_plots import lengths_drawings
     from benchmark.studies.transfer import plot as transfer_plots
 
     records = [each.record for each in stored]
@@ -70,7 +70,7 @@ def evidence_page(
     compared = compare_all(records, published, rules)
     carried = networks.carried(compared, rules)
     lengths = _lengths(stored, study_records(roots, "lengths", damaged.append), damaged.append)
-    kept = dict(style.files(length_plots.drawings(lengths), ["svg"]))
+    kept = dict(style.files(lengths_drawings(lengths), ["svg"]))
     orders = dict(style.files(transfer_plots.drawings(compared, rules), ["svg"]))
     return {
         "told": told,
@@ -252,14 +252,14 @@ def factors_page(
         damaged(error)
         return None
     from benchmark.report.plots import style  # matplotlib takes a second
-    from benchmark.studies.factors.plot import drawings
+    from benchmark.studies.share_plots import factors_drawings
 
     return {
         "study": study, "found": [of_factors.summary(each) for each in found],
         "answers": [of_factors.answer(study, each) for each in found],
         "raw": RAW if any(e.method == RAW for each in found for e in each.effects) else "",
         "factors": [_factor(study, found, name) for name in study.factors],
-        "figures": dict(style.files(drawings(study, found[:1]), ["svg"])),
+        "figures": dict(style.files(factors_drawings(study, found[:1]), ["svg"])),
     }  # fmt: skip
 
 

@@ -39,6 +39,10 @@ TEXT = "text"
 _TAB_WORDS = {"unknown": "not installed here"}
 _VENDOR: tuple[answers.Way, ...] = ("convert", "query", "lists")
 """Ways of those who did not train the new model."""
+_READERS: tuple[tuple[tuple[answers.Way, ...], str], ...] = (
+    (_VENDOR, "You use a model that you did not train"),
+    (("train",), "You train the new model yourself"),
+)
 
 
 def index(
@@ -52,7 +56,9 @@ def index(
     columns = [b for b in single if b is board] + [b for b in single if b is not board]
     return {
         "board": board,
-        "advice": [] if board is None else _advice(board),
+        "advice": [
+            found for ways, who in _READERS if board and (found := answers.advice(board, ways, who))
+        ],
         "costly": "" if board is None else answers.costly(board, _VENDOR),
         "heat": heatmap(columns or current),
         "tracks": None if board is None else side_by_side(single, board.first.protocol),
@@ -64,14 +70,6 @@ def index(
             "pages": {method: method_href(method) for method in methods},
         },
     }  # fmt: skip
-
-
-def _advice(board: RankedBoard) -> list[dict[str, Any]]:
-    found = (
-        answers.advice(board, _VENDOR, "You use a model that you did not train"),
-        answers.advice(board, ("train",), "You train the new model yourself"),
-    )
-    return [each for each in found if each is not None]
 
 
 def _questions(boards: Sequence[RankedBoard], *, real: bool) -> list[tuple[str, str, str]]:

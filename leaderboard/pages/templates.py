@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -77,21 +76,17 @@ def _folded(page: str) -> str:
     )
 
 
-def definitions(pairs: Iterable[tuple[str, str]]) -> Markup:
+@lru_cache(maxsize=4096)
+def definitions(pairs: tuple[tuple[str, str], ...]) -> Markup:
     r"""Names and values as a definition list, every text escaped.
 
     Long lists are put together here: a template takes five times as long. Most come again on
     hundreds of pages.
 
     Example:
-        >>> str(definitions([("a", "<b>")]))
+        >>> str(definitions((("a", "<b>"),)))
         '<dl class="pairs">\n<div><dt>a</dt><dd>&lt;b&gt;</dd></div>\n</dl>'
     """
-    return _definitions(tuple(pairs))
-
-
-@lru_cache(maxsize=4096)
-def _definitions(pairs: tuple[tuple[str, str], ...]) -> Markup:
     lines = (
         f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>"
         for name, value in pairs
@@ -134,7 +129,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "embed": embed,
-        "definitions": definitions,
+        "definitions": lambda pairs: definitions(tuple(pairs)),
         "block": _block,
         "notes": lambda table: Markup(html.notes(table)),
         "method_href": method_href,

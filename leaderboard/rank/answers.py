@@ -157,13 +157,10 @@ def costly(board: RankedBoard, ways: Sequence[Way]) -> str:
 def _runner_up(board: RankedBoard, method: str, others: Sequence[str]) -> str:
     if not others:
         return ""
-    words = f"{others[0]} {keeps(board.standing.effects[others[0]])}"
-    both = board.standing.effects[method].enough and board.standing.effects[others[0]].enough
-    return (
-        f"{words}, which cannot be told apart"
-        if both and not apart(*(board.standing.values[m] for m in (method, others[0])))
-        else words
-    )
+    both, of = (method, others[0]), board.standing
+    enough = all(of.effects[m].enough for m in both)
+    tied = enough and not apart(*(of.values[m] for m in both))
+    return f"{others[0]} {keeps(of.effects[others[0]])}" + ", which cannot be told apart" * tied
 
 
 def score_words(board: RankedBoard, effect: Effect) -> str:
@@ -221,8 +218,9 @@ def none_words(board: RankedBoard, *, direct: bool) -> list[str]:
     """
     of = board.standing
     above = [
-        m for m in of.in_order if board.info[m].ranked and m in of.effects and _gains(board, m)
-    ]
+        m for m in of.in_order if board.info[m].ranked and m in of.effects
+        and of.effects[m].value.value is not None and not of.below(m)
+    ]  # fmt: skip
     fine = [m for m in above if not of.effects[m].hurts]
     if not fine:
         no = "Updated one after the other, no" if direct else "No"
@@ -233,11 +231,6 @@ def none_words(board: RankedBoard, *, direct: bool) -> list[str]:
     unknown = [f"No share of the upgrade can be told: {why}."] if why else []
     today = board.bound_words("lower")
     return [*unknown, f"Better than doing without any: {scores}; the old model {today}."]
-
-
-def _gains(board: RankedBoard, method: str) -> bool:
-    value = board.standing.effects[method].value.value
-    return value is not None and not board.standing.below(method)
 
 
 def unknown_words(board: RankedBoard) -> str:

@@ -192,10 +192,5 @@ def shade(share: Estimate, without: float = 0.0) -> str:
 
 
 def _hint(effect: Effect, why: str) -> str:
-    more = "; new/new suffers" if effect.hurts else ""
-    more += f"; {why}" if why else ""
-    return (
-        f"{keeps(effect)}, {models_words(effect.models)}{more}"
-        if effect.enough
-        else keeps(effect) + more
-    )
+    words = f"{keeps(effect)}, {models_words(effect.models)}" if effect.enough else keeps(effect)
+    return "; ".join([words, *["new/new suffers"] * effect.hurts, *filter(None, [why])])

@@ -167,22 +167,17 @@ def card(name: str) -> dict[str, Any]:
             return kept
     from benchmark.report.card import method_card
 
-    about = method_card(name, Path("no-such-folder")) | _facts(name)
+    method = registry.method(name)
+    about = method_card(name, Path("no-such-folder")) | {
+        "family": _family(name, method), "baseline": method.baseline, "indexes": method.indexes,
+        "new embeddings": method.new_embeddings, "fitted": method.fitted,
+    }  # fmt: skip
     about.pop("cost", None)
     # A cache that cannot be written costs time alone.
     with contextlib.suppress(OSError, BenchError):
         write_sealed(path, about, durable=False)
     plain: dict[str, Any] = json.loads(json.dumps(about))
     return plain
-
-
-def _facts(name: str) -> dict[str, Any]:
-    """Declarations that pages read beside the card."""
-    method = registry.method(name)
-    return {
-        "family": _family(name, method), "baseline": method.baseline, "indexes": method.indexes,
-        "new embeddings": method.new_embeddings, "fitted": method.fitted,
-    }  # fmt: skip
 
 
 def _family(name: str, method: MethodDeclaration) -> MethodFamily:

@@ -135,7 +135,7 @@ def read_seeds(every: Iterable[StoredRecord], roots: Sequence[Path]) -> MethodRe
     drawn = next((stored for stored in known if stored.record.status == "done"), known[0])
     details, seeds, skipped = None, [], []
     for stored in known:
-        packed, damaged = b"", ""
+        packed, damaged, words = b"", "", ""
         try:
             if stored is drawn:
                 details, packed = read_details(stored)
@@ -144,12 +144,11 @@ def read_seeds(every: Iterable[StoredRecord], roots: Sequence[Path]) -> MethodRe
         except BenchError as error:
             skipped.append(skip(error, roots))
             damaged = skipped[-1].reason
-        found = None
         try:
-            found = _badge(stored)
+            words = found.words if (found := _badge(stored)) else ""
         except BenchError as error:
             skipped.append(skip(error, roots))
-        seeds.append(ShownRecord(stored, packed, damaged, found.words if found else ""))
+        seeds.append(ShownRecord(stored, packed, damaged, words))
     return MethodRecords(tuple(seeds), drawn, details, tuple(skipped))
 
 

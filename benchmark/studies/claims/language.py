@@ -186,8 +186,8 @@ class ClaimPart(Model):
 
     def values(self) -> Iterator[ClaimValue]:
         """Every value that is read."""
-        for each in self.expressions:
-            yield from values_of(each)
+        found = (leaf for each in self.expressions for leaf in leaves(each))
+        yield from (leaf for leaf in found if isinstance(leaf, ClaimValue))
 
 
 class Claim(Model):
@@ -237,13 +237,13 @@ class Claims(Model):
         return self
 
 
-def values_of(expression: Any) -> Iterator[ClaimValue]:
-    """Every value that an expression reads."""
-    if isinstance(expression, ClaimValue):
-        yield expression
-    elif isinstance(expression, Operation):
+def leaves(expression: Any) -> Iterator[ClaimValue | Constant]:
+    """Every value and number that an expression has."""
+    if isinstance(expression, Operation):
         for part in expression.parts[1]:
-            yield from values_of(part)
+            yield from leaves(part)
+    else:
+        yield expression
 
 
 def read_claims(path: Path | None = None) -> Claims:

@@ -105,7 +105,8 @@ def decided_words(answers: Sequence[Answer]) -> Iterator[str]:
         enough = "at least" if decided >= ENOUGH * len(own) else "fewer than"
         told = ", ".join(f"{n} {verb}{'s' * (n == 1)}" for verb, n in counts.items())
         few = sum(max(len(line.differences) for line in a.lines) < LEAST_SEEDS for a in own)
-        lack = sum(a.status == "open" and any(map(_lacks, a.lines)) for a in own)
+        reasons = [[line.reason.startswith("no record of") for line in a.lines] for a in own]
+        lack = sum(a.status == "open" and any(r) for a, r in zip(own, reasons, strict=True))
         of_open = [
             *([f"{few} of them with fewer than {LEAST_SEEDS} seeds"] if few else []),
             *([f"{lack} of them without records of a method that they compare"] if lack else []),
@@ -115,11 +116,6 @@ def decided_words(answers: Sequence[Answer]) -> Iterator[str]:
             f"decided, {enough} two thirds: {told}, "
             f"{', '.join([f'{len(own) - decided} open', *of_open])}."
         )
-
-
-def _lacks(line: Line) -> bool:
-    """True where a method that a claim compares was not measured."""
-    return line.reason.startswith("no record of")
 
 
 def differing_words(answers: Sequence[Answer]) -> Iterator[str]:

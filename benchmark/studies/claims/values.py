@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,14 @@ from benchmark.report import select
 from benchmark.report.comparable import comparable
 from benchmark.report.costs import added_parameters
 from benchmark.report.tables import backfilling
-from benchmark.studies.claims.language import EACH, ClaimPart, ClaimValue, Constant, Operation
+from benchmark.studies.claims.language import (
+    EACH,
+    ClaimPart,
+    ClaimValue,
+    Constant,
+    Operation,
+    leaves,
+)
 
 BySeed = Mapping[int, float]
 LEAST_ROOM = 0.02
@@ -213,16 +220,9 @@ def needed(part: ClaimPart) -> float | None:
     values = list(part.values())
     if any(value.value not in _OF_SCORES for value in values):
         return None
-    named = [number for side in part.expressions for number in _numbers(side)]
+    found = (leaf for side in part.expressions for leaf in leaves(side))
+    named = (leaf.number for leaf in found if isinstance(leaf, Constant))
     return max(LEAST_ROOM, part.by, part.within or 0.0, *named)
-
-
-def _numbers(expression: object) -> Iterator[float]:
-    if isinstance(expression, Constant):
-        yield expression.number
-    elif isinstance(expression, Operation):
-        for each in expression.parts[1]:
-            yield from _numbers(each)
 
 
 def metrics_of(value: ClaimValue, metric: str) -> tuple[str, ...]:

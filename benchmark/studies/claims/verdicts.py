@@ -19,7 +19,7 @@ from benchmark.records.record import Record
 from benchmark.report.notes import track_kind
 from benchmark.report.scenarios import NETWORKS, networks_of
 from benchmark.report.scores import mean_score
-from benchmark.studies.claims.language import UNITS, Claim, ClaimPart, Claims, ClaimValue, values_of
+from benchmark.studies.claims.language import UNITS, Claim, ClaimPart, Claims, ClaimValue, leaves
 from benchmark.studies.claims.values import ClaimPlace, MissingValueError, Values, needed
 
 ClaimVerdict = Literal["agrees", "disagrees", "cannot tell"]
@@ -170,7 +170,8 @@ def _part(number: int, part: ClaimPart, values: Values) -> list[Line]:
 def _compared(number: int, part: ClaimPart, place: ClaimPlace, values: Values) -> Iterator[Line]:
     """A line for each pair of neighbours."""
     for step, pair in enumerate(pairwise(part.expressions)):
-        kinds = {value.value for side in pair for value in values_of(side)}
+        found_in = (leaf for side in pair for leaf in leaves(side))
+        kinds = {leaf.value for leaf in found_in if isinstance(leaf, ClaimValue)}
         unit = next((UNITS[kind] for kind in kinds if kind in UNITS), "share")
         line = partial(Line, number, place, step, unit=unit)
         try:

@@ -30,6 +30,8 @@ FILE = "study.yaml"
 Floats = NDArray[np.float64]
 Cell = tuple[str, ...]
 """Level of each factor."""
+ByCell = dict[Cell, dict[int, dict[str, tuple[float, ...]]]]
+"""Cell -> seed -> method -> scores."""
 
 
 class Factor(Model):
@@ -140,7 +142,8 @@ def fit(study: FactorStudy, records: Iterable[Record], metric: str) -> Factors:
         raise AbsentError(f"factors: expected records of two seeds of every cell, got {len(seeds)}")
     rng = np.random.default_rng(0)
     drawn = rng.integers(len(seeds), size=(study.draws, len(seeds)))
-    weights = np.concatenate([np.ones((1, len(seeds))), _counts(drawn, len(seeds))])
+    times = [(drawn == i).sum(1) for i in range(len(seeds))]  # that each seed is in each draw
+    weights = np.concatenate([np.ones((1, len(seeds))), np.stack(times, axis=1)])
     methods = sorted(
         {method for by in scores.values() for method in by[seeds[0]]} - {"independent"}
     )
@@ -165,16 +168,9 @@ def fit(study: FactorStudy, records: Iterable[Record], metric: str) -> Factors:
     return Factors(metric, tuple(effects), len(kept), len(scores) - len(kept), len(seeds))
 
 
-def _counts(drawn: NDArray[np.int64], n: int) -> Floats:
-    """Times that each of ``n`` is in each draw, ``[draws, n]``."""
-    return np.stack([(drawn == i).sum(1) for i in range(n)], axis=1).astype(float)
-
-
-def _scores(
-    study: FactorStudy, records: Iterable[Record], metric: str
-) -> dict[Cell, dict[int, dict[str, tuple[float, ...]]]]:
-    """By cell, seed and method: its cross-test; of the independent model both ends."""
-    found: dict[Cell, dict[int, dict[str, tuple[float, ...]]]] = {}
+def _scores(study: FactorStudy, records: Iterable[Record], metric: str) -> ByCell:
+    """Cross-tests, and of the independent model both ends; of seeds that have every method."""
+    found: ByCell = {}
     for record in records:
         cell = study.levels(record)
         if cell is None or record.status != "done":
@@ -187,13 +183,6 @@ def _scores(
         if None not in values:
             own = found.setdefault(cell, {}).setdefault(record.seed, {})
             own[record.method] = tuple(float(v) for v in values if v is not None)
-    return _whole(found)
-
-
-def _whole(
-    found: dict[Cell, dict[int, dict[str, tuple[float, ...]]]],
-) -> dict[Cell, dict[int, dict[str, tuple[float, ...]]]]:
-    """Seeds of a cell that have every method of the study."""
     methods = {m for by in found.values() for own in by.values() for m in own}
     return {
         c: {s: own for s, own in by.items() if own.keys() == methods} for c, by in found.items()

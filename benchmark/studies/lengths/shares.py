@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -80,7 +80,7 @@ def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> l
         compared
         for place in sorted(places, key=repr)
         for metric in metrics
-        for compared in _compare(place[:3], _of_several(places[place]), metric)
+        for compared in _compare(place[:3], places[place], metric)
     ]
     if not found:
         raise AbsentError(f"lengths: expected records of two values of {FIELD}, and their details")
@@ -96,20 +96,14 @@ def with_usual(
     return [*usual, *longer]
 
 
-def _of_several(
-    records: Mapping[tuple[int, str], StoredRecord],
-) -> dict[tuple[int, str], StoredRecord]:
-    """Those of methods that were run at several lengths."""
-    lengths = Counter(method for _, method in records)
-    return {key: stored for key, stored in records.items() if lengths[key[1]] > 1}
-
-
 def _compare(
     place: tuple[str, str, int], records: dict[tuple[int, str], StoredRecord], metric: str
 ) -> Iterator[Lengths]:
+    """Of the methods that were run at several lengths."""
     draws: dict[str, dict[int, Floats]] = {}
+    n_lengths = Counter(method for _, method in records)
     for length in sorted({length for length, _ in records}):
-        own = {m: s for (at, m), s in records.items() if at == length}
+        own = {m: s for (at, m), s in records.items() if at == length and n_lengths[m] > 1}
         for method, drawn in _shares(own, metric):
             draws.setdefault(method, {})[length] = drawn
     lengths = tuple(sorted({length for of in draws.values() for length in of}))

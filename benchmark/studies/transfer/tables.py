@@ -82,7 +82,8 @@ def gap_table(found: Sequence[Transfer], rules: TransferRules) -> TextTable:
     lines, notes = [], []
     for source, target in kinds:
         mine = [s for s in shares if (s.source, s.target) == (source, target)]
-        lines.append([f"{source} to {target}", *map(_share, mine)])
+        shown = (f"{s.agree} of {s.pairs}" if s.pairs else numbers.DASH for s in mine)
+        lines.append([f"{source} to {target}", *shown])
         notes.append(f"{source.capitalize()} to {target}: {least_words(mine, rules)}.")
     heads = [_gap(s) for s in shares[: len(rules.gaps)]]
     return simple_table(
@@ -104,10 +105,6 @@ def least_words(shares: Sequence[GapShare], rules: TransferRules) -> str:
     return f"differences under {100 * least:g} points do not transfer; from there on {share}"
 
 
-def _share(share: GapShare) -> str:
-    return f"{share.agree} of {share.pairs}" if share.pairs else numbers.DASH
-
-
 def _gap(share: GapShare) -> str:
     low = f"{100 * share.low:g}"
     return f"{low} and more" if share.high is None else f"{low} to {100 * share.high:g}"
@@ -122,7 +119,11 @@ def regret_table(
     heads = ["protocol", "from and to", "score", "winner"]
     return simple_table(
         title, slug, heads, ["lost", "random", rules.baseline], lines,
-        [_regret_data(t, regret) for t, regret in rows],
+        [
+            {"protocol": t.left.protocol, "value": t.left.value, "metric": t.left.metric}
+            | vars(regret)
+            for t, regret in rows
+        ],
         notes=(
             "Lost: the target's best score less that of the source's winner; of the mean method, "
             f"and of {rules.baseline}.",
@@ -134,11 +135,6 @@ def _regret_line(t: Transfer, regret: Regret) -> list[str]:
     score = score_words(t.left)
     words = [t.left.protocol, f"{regret.source} to {regret.target}", score, regret.winner]
     return [*words, *map(numbers.number, (regret.chosen, regret.random, regret.baseline))]
-
-
-def _regret_data(t: Transfer, regret: Regret) -> dict[str, object]:
-    left = t.left
-    return {"protocol": left.protocol, "value": left.value, "metric": left.metric, **vars(regret)}
 
 
 def _data(t: Transfer) -> dict[str, object]:

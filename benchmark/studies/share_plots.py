@@ -1,8 +1,8 @@
-"""Plots of lengths: each method's share of the upgrade against the length of training."""
+"""Plots of shares of the upgrade that methods keep: by length of training, by level of a factor."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from benchmark.config.registry import is_control
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
 from benchmark.report.plots import frames, style
+from benchmark.studies.factors.model import Factors, FactorStudy
 from benchmark.studies.lengths.shares import Lengths
 
 T = TypeVar("T")
@@ -21,12 +22,12 @@ APART = 0.04
 """Distance of two methods, as a part of the way between two levels."""
 
 
-def drawings(found: Sequence[Lengths]) -> list[style.Drawing]:
+def lengths_drawings(found: Sequence[Lengths]) -> list[style.Drawing]:
     """A figure for each protocol, track, seed and metric with a share."""
-    return [(each.slug, partial(draw, each)) for each in found]
+    return [(each.slug, partial(draw_lengths, each)) for each in found]
 
 
-def draw(found: Lengths) -> Figure | None:
+def draw_lengths(found: Lengths) -> Figure | None:
     """A line for each method; None without a share."""
     shares = {method: of for method, of in found.shares.items() if not is_control(method)}
     grid = share_lines(shares, found.lengths, "times as long")
@@ -67,3 +68,23 @@ def share_lines(
     grid.set_axis_labels(about, "share of the upgrade kept, percent")
     sns.move_legend(grid, "upper left", bbox_to_anchor=(1, 1), title=None)
     return grid
+
+
+def factors_drawings(study: FactorStudy, found: Sequence[Factors]) -> Iterator[style.Drawing]:
+    """A figure for each metric and factor, ``factors-<factor>-<metric>``."""
+    for each in found:
+        for name in study.factors:
+            yield f"factors-{name}-{each.metric}", partial(draw_factor, study, each, name)
+
+
+def draw_factor(study: FactorStudy, found: Factors, name: str) -> Figure | None:
+    """A line for each method; the levels side by side."""
+    factor = study.factors[name]
+    shares = {e.method: e.shares for e in found.effects if e.factor == name}
+    grid = share_lines(shares, [*factor.levels.values()], factor.title)
+    if grid is None:
+        return None
+    title = f"{numbers.metric(found.metric).label}: what is kept of the upgrade, by {factor.title}"
+    about = f"{found.cells} cells, {found.seeds} seeds; bars: 95 % intervals over seeds"
+    style.heading(grid.figure, title, f"{study.protocol} on {study.track}; {about}")
+    return grid.figure
