@@ -160,11 +160,7 @@ class UnitStatus:
 
 
 def read_core_board(path: Path | None = None) -> CoreBoard:
-    """Read and check a core board; by default the committed one.
-
-    Raises:
-        BenchError: Naming the file, and the key, protocol or method that is wrong.
-    """
+    """Read and check a core board, by default the committed one; a BenchError names the fault."""
     path = path or evidence_file("core.yaml")
     board = build(CoreBoard, read_yaml(path), str(path))
     with located(f"{path}: lists"):

@@ -42,11 +42,7 @@ def may_be_passed_on(record: StoredRecord) -> bool:
 
 
 def draw_pictures(stored: StoredRecord, rows: Iterable[int], root: Path | None) -> Pictures:
-    """The pictures of some items of the evaluation set that a record is of.
-
-    Raises:
-        BenchError: If the data are not there, or other than the record's.
-    """
+    """Pictures of items of a record's evaluation set; BenchError if its data are not there."""
     record, reader = stored.record, _reader(stored)
     dataset = reader.load(root)
     wanted = record.dataset.fingerprint if record.dataset else ""

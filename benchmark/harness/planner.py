@@ -349,11 +349,7 @@ class _Layout:
 
 
 def side_kind(method: MethodDeclaration) -> str | None:
-    """The kind of side-information that a method needs.
-
-    Raises:
-        BenchError: If it needs several, or one that is unknown.
-    """
+    """The side-information that a method needs; BenchError if it is unknown, or of several."""
     kinds = [n.partition(":")[2] for n in method.needs if n.startswith("side:")]
     if len(kinds) > 1:
         raise BenchError(f"method needs several kinds of side-information: {', '.join(kinds)}")

@@ -158,11 +158,7 @@ def parse_published(given: str | Path | None) -> PublishedModels | None:
 
 
 def take_files(files: Mapping[str, Any], folder: Path, address: str, out: Path) -> None:
-    """Copy a model's files into a stage's folder, or fetch those that are not here.
-
-    Raises:
-        BenchError: If one is not the file that is published, or cannot be fetched.
-    """
+    """Copy or fetch a model's files into a stage's folder; BenchError if not as published."""
     for name, value in files.items():
         file = build(PublishedFile, value, "stage: files")
         source = path_of(folder, file.sha256)

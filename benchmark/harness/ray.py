@@ -103,11 +103,7 @@ def execute_on_ray(
     stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
     progress: PlanProgress,
 ) -> None:  # fmt: skip
-    """Run stages on Ray; a stage waits for those among its inputs that are not stored yet.
-
-    Raises:
-        BenchError: If Ray is not installed.
-    """
+    """Run stages on Ray, each after its inputs that are not stored; BenchError without Ray."""
     ray = connected()
     gpus = compute.devices if ray.cluster_resources().get("GPU") else 0
     task = ray.remote(num_gpus=gpus)(_run)

@@ -192,11 +192,7 @@ def _compute(record: Record) -> Compute:
 def request_of(
     record: Record, data_root: Path | None = None, without_data: bool = False
 ) -> Request:
-    """Request for a run of a record's work.
-
-    Raises:
-        BenchError: If protocol, track or method are not known here.
-    """
+    """Request for a run of a record's work; BenchError if a name of it is not known here."""
     settings = {k: v for k, v in record.changed.items() if k != "first_seed"}
     apart = record.first_seed if "first_seed" in record.changed else None
     return make_requests(

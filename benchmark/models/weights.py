@@ -57,11 +57,7 @@ def _packaged(spec: ModelSpec) -> Path:
 
 
 def read_renamed(path: Path, architecture: str) -> dict[str, Tensor]:
-    """Weights of a network of timm whose parts the file calls otherwise, in the same order.
-
-    Raises:
-        BenchError: If the file is not of that network.
-    """
+    """Weights of a network of timm under other names, in its order; BenchError if not of it."""
     import timm
 
     with torch.device("meta"):

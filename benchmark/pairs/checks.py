@@ -49,11 +49,7 @@ def write_check(folder: Path, check: Check) -> None:
 
 
 def check(embedder: Embedder, corpus: str, data: Path | None, tell: Tell) -> Check:
-    """Measure what is published of an embedder on a corpus.
-
-    Raises:
-        BenchError: If nothing is published of it there, or data or weights are missing.
-    """
+    """Measure what is published of an embedder on a corpus; BenchError where nothing is."""
     source = load_source(corpus)
     if source.id not in embedder.published:
         known = ", ".join(embedder.published) or "nothing"

@@ -101,11 +101,7 @@ def load_source(name: str) -> CorpusSource:
 
 
 def read_corpus(source: CorpusSource, data: Path | None) -> Corpus:
-    """Read a corpus below a folder of data.
-
-    Raises:
-        BenchError: If its folder is not there, or something in it is damaged.
-    """
+    """Read a corpus below a folder of data; BenchError if it is not there, or damaged."""
     folder = _folder(source, data)
     with located(f"corpus {source.id}"):
         return _READERS[source.reader](source, folder)
@@ -114,11 +110,7 @@ def read_corpus(source: CorpusSource, data: Path | None) -> Corpus:
 def labelled_texts(
     source: CorpusSource, data: Path | None
 ) -> tuple[tuple[list[str], NDArray[np.str_]], tuple[list[str], NDArray[np.str_]]]:
-    """All texts of a corpus with classes, and their classes: items, then queries.
-
-    Raises:
-        BenchError: As :func:`read_corpus`.
-    """
+    """Texts of a corpus, and their classes: items, queries; errors as :func:`read_corpus`."""
     folder = _folder(source, data)
     with located(f"corpus {source.id}"):
         sides = _texts(folder)
@@ -279,11 +271,7 @@ def place_of(embedder: Embedder, corpus: Corpus) -> Path:
 
 
 def embedded(embedder: Embedder, corpus: Corpus, tell: Tell = lambda words: None) -> Vectors:
-    """Embed a corpus whole, or take it from the cache.
-
-    Raises:
-        BenchError: If weights are missing or differ, or the corpus is of another modality.
-    """
+    """Embed a corpus, or take it from the cache; BenchError if weights or modality are others."""
     if embedder.modality != corpus.source.modality:
         raise BenchError(
             f"embedder {embedder.id}: expected {embedder.modality}s, {corpus.source.id} has "

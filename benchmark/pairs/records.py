@@ -161,11 +161,7 @@ def read_record(path: Path) -> PairRecord:
 
 
 def read_records(folder: Path) -> list[PairRecord]:
-    """Every record below a folder, by corpus and pair.
-
-    Raises:
-        BenchError: If there is none, or one is damaged.
-    """
+    """Every record below a folder, by corpus and pair; BenchError without one, or if damaged."""
     found = [read_record(path) for path in sorted(folder.glob("*/*--*.json"))]
     if not found:
         raise BenchError(f"{folder}: expected records of pairs, CORPUS/OLD--NEW.json, got none")

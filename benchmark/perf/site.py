@@ -47,11 +47,7 @@ def rows(items: int = 5000) -> list[dict[str, Any]]:
 
 
 def committed() -> list[Path]:
-    """The committed records.
-
-    Raises:
-        BenchError: If they are not here.
-    """
+    """The committed records; BenchError if they are not here."""
     found = sorted((evidence_file("core.yaml").parent / "measured").rglob("seed-*.json"))
     if not found:
         raise BenchError("perf site: expected records below results/measured, found none")

@@ -211,11 +211,7 @@ def unpack_details(path: Path, packed: bytes, with_results: bool = True) -> Deta
 
 
 def read_arrays(path: Path, packed: bytes) -> tuple[DetailsHeader, Mapping[str, Mapping[str, Any]]]:
-    """The validated header of a details file, and its arrays as safetensors gives them.
-
-    Raises:
-        BenchError: If it is damaged, or of another schema.
-    """
+    """Header of a details file, and its arrays as safetensors gives them; BenchError if damaged."""
     from safetensors import SafetensorError, deserialize
 
     raw = unpacked(path, packed)
@@ -227,11 +223,7 @@ def read_arrays(path: Path, packed: bytes) -> tuple[DetailsHeader, Mapping[str, 
 
 
 def named_base(path: Path, packed: bytes) -> str | None:
-    """Name of the base that a details file has, if any.
-
-    Raises:
-        BenchError: If it is damaged, or of another schema.
-    """
+    """Name of the base of a details file, if any; BenchError if damaged, or of another schema."""
     return _header(path, metadata(path, packed)).base
 
 
@@ -248,11 +240,7 @@ def _header(path: Path, found: Mapping[str, str]) -> DetailsHeader:
 
 
 def read_base(path: Path) -> "_Reader":
-    """The base of some details files; its name is the hash of what it holds.
-
-    Raises:
-        BenchError: If it is missing, damaged, or not what its name says.
-    """
+    """The base of details files; BenchError if missing, damaged, or not what its name says."""
     return _base(path, changed_at(path))
 
 

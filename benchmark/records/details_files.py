@@ -44,11 +44,7 @@ def find_details(record: Record, path: Path, with_results: bool = True) -> Detai
 
 
 def check_digest(record: Record, path: Path) -> bytes:
-    """The bytes of the details file of a record that was read from ``path``; none without one.
-
-    Raises:
-        BenchError: If it is not there, cannot be read, is too large, or is of another record.
-    """
+    """Bytes of a record's details file, none without one; BenchError if missing or another's."""
     if record.details is None:
         return b""
     beside = details_path(path)
@@ -74,11 +70,7 @@ def check_beside(record: Record, path: Path) -> None:
 
 
 def checked(beside: Path, expected: str) -> bytes:
-    """The bytes of a file whose hash is known.
-
-    Raises:
-        BenchError: If it cannot be read, is too large, or is of another record.
-    """
+    """The bytes of a file; BenchError if it cannot be read, is too large, or has another hash."""
     packed = read_bytes(beside, MOST_PACKED)
     if bytes_digest(packed) != expected:
         raise BenchError(f"{beside}: of another record than the one beside it (hashes differ)")
@@ -86,11 +78,7 @@ def checked(beside: Path, expected: str) -> bytes:
 
 
 def read_kept(path: Path, digest: object) -> dict[str, Any]:
-    """Parts of the record at ``path`` that its details file keeps; none where it does not fit.
-
-    Raises:
-        BenchError: If it fits, and is damaged all the same.
-    """
+    """Parts of a record that its details file keeps, if it fits; BenchError if damaged."""
     beside = details_path(path)
     if not isinstance(digest, str) or not beside.is_file():
         return {}

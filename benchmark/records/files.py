@@ -189,20 +189,12 @@ def _attempt(path: Path) -> Attempt:
 
 
 def read_records(root: Path) -> list[Record]:
-    """Every record below a folder; see :func:`find_records`.
-
-    Raises:
-        BenchError: If the folder holds none, or one of them is damaged.
-    """
+    """Every record below a folder; BenchError as of :func:`find_records`, or if one is damaged."""
     return [stored.record for stored in find_records(root)]
 
 
 def evidence_file(name: str) -> Path:
-    """``results/<name>`` here, or in the checkout that this package runs from.
-
-    Raises:
-        AbsentError: If there is none.
-    """
+    """``results/<name>`` here, or in the checkout that this package runs from; else AbsentError."""
     here = Path("results") / name
     for path in (here, Path(__file__).parents[2] / here):
         if path.is_file():

@@ -135,20 +135,12 @@ def write_base(record: Path, base: Values) -> None:
 
 
 def read_base(path: Path) -> Values:
-    """Read a base; nobody may change what this returns.
-
-    Raises:
-        BenchError: If it is not there, cannot be read, or is not what its name says.
-    """
+    """Read a base, which nobody may change; BenchError if missing, or not what its name says."""
     return _base(path, changed_at(path))
 
 
 def changed_at(path: Path) -> int:
-    """Time at which a base was written, in nanoseconds.
-
-    Raises:
-        BenchError: If it is not there.
-    """
+    """Time at which a base was written, in nanoseconds; BenchError if it is not there."""
     try:
         return path.stat().st_mtime_ns
     except OSError as error:

@@ -20,11 +20,7 @@ _MOST_MEMORY = 8 * 2**20  # bytes that xz may take
 
 
 def metadata(path: Path, packed: bytes) -> Mapping[str, str]:
-    """The metadata of a details file, for which no more than its beginning is unpacked.
-
-    Raises:
-        BenchError: If it is damaged.
-    """
+    """Metadata of a details file, whose beginning is unpacked alone; BenchError if damaged."""
     return metadata_of(path, unpacked(path, packed, whole=False))
 
 

@@ -64,11 +64,7 @@ def write_pictures(path: Path, pictures: Pictures) -> None:
 
 
 def read_pictures(path: Path) -> dict[int, bytes]:
-    """Read and check a file of pictures.
-
-    Raises:
-        BenchError: If it is too large, damaged or inconsistent.
-    """
+    """Read a file of pictures; BenchError if it is too large, damaged or inconsistent."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 

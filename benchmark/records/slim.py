@@ -345,11 +345,7 @@ def bases(path: Path) -> list[Path]:
 
 
 def check_base(path: Path) -> None:
-    """Read a base, of records or of their details files.
-
-    Raises:
-        BenchError: If it is damaged, or not what its name says.
-    """
+    """Read a base of records or of details; BenchError if damaged, or not what its name says."""
     if path.suffix == ".json":
         layout.read_base(path)
     else:

@@ -296,11 +296,7 @@ def _seeds(new: Sequence[Path], records: Sequence[Path]) -> Iterator[Refusal]:
 
 @contextmanager
 def earlier(base: str, root: Path) -> Iterator[Path]:
-    """A folder that is named, or what ``root`` was in a git revision of that name.
-
-    Raises:
-        BenchError: If it is neither.
-    """
+    """A folder that is named, or ``root`` in a git revision of that name; else BenchError."""
     if Path(base).is_dir():
         yield Path(base)
         return

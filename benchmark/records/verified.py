@@ -70,11 +70,7 @@ def write_verification(path: Path, verification: Verified) -> Path:
 
 
 def read_verification(record: Record, path: Path) -> Verified | None:
-    """The badge of a record that was read from ``path``; ``None`` if it has none.
-
-    Raises:
-        BenchError: If it is damaged, edited, or of another record.
-    """
+    """The badge of a record read from ``path``, if any; BenchError if damaged or another's."""
     beside = verification_path(path)
     if not beside.is_file():
         return None

@@ -71,11 +71,7 @@ class Move:
 
 
 def freeze(name: str, boards: Sequence[RankedBoard]) -> Release:
-    """The standings of today's boards: unchanged tracks and newest versions only.
-
-    Raises:
-        BenchError: If the name is no version.
-    """
+    """Standings of today's unchanged boards, newest versions; BenchError if the name is none."""
     if not _NAME.fullmatch(name):
         raise BenchError(f"--freeze: expected a version such as 0.1.0, got '{printable(name)}'")
     current = [board for board in boards if board.current]
@@ -102,11 +98,7 @@ def freeze(name: str, boards: Sequence[RankedBoard]) -> Release:
 
 
 def write_release(release: Release, folder: Path) -> Path:
-    """Write ``<name>.json``; a release that is there is never changed.
-
-    Raises:
-        BenchError: If it is there.
-    """
+    """Write ``<name>.json``; BenchError if it is there, as a release is never changed."""
     path = folder / f"{release.release}.json"
     if path.exists():
         raise BenchError(f"{path}: this release is frozen already; take another version")
@@ -122,11 +114,7 @@ def release_text(release: Release) -> str:
 
 
 def read_releases(folder: Path) -> list[Release]:
-    """Every frozen release, the newest version first; none where the folder is missing.
-
-    Raises:
-        BenchError: Naming file and field.
-    """
+    """Frozen releases, the newest version first; none without the folder, else a BenchError."""
     found = []
     for path in sorted(folder.glob("*.json")):
         try:

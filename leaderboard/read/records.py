@@ -77,11 +77,7 @@ def read_details(stored: StoredRecord) -> tuple[Details | None, bytes]:
 
 
 def check_details(stored: StoredRecord) -> bytes:
-    """The bytes of the file of a record's details, which its hash fits; none without.
-
-    Raises:
-        BenchError: If the hash does not fit, or there is no file.
-    """
+    """Bytes of a record's details file, none without; BenchError if missing, or of another hash."""
     return check_digest(stored.record, stored.path) if stored.path.is_file() else b""
 
 

@@ -75,11 +75,7 @@ class Given:
 
 
 def check_parts(given: Given) -> None:
-    """Every check of this module.
-
-    Raises:
-        BenchError: Naming the first fault.
-    """
+    """Carry out every check of this module; a BenchError names the first fault."""
     outputs = given.outputs()
     check_finite(outputs)
     check_apart(outputs)
@@ -284,11 +280,7 @@ def _numbers(value: Any) -> int:
 
 
 def check_lists(method: MethodDeclaration, has_joint_view: bool, merge: TwoLists | None) -> None:
-    """Check declarations of result lists, on made-up scores without ties.
-
-    Raises:
-        BenchError: Naming the first fault.
-    """
+    """Check declarations of result lists on made-up scores; a BenchError names the first fault."""
     _check_declared(method, has_joint_view, merge)
     if merge is None:
         return

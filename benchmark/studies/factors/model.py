@@ -76,11 +76,7 @@ class FactorStudy(Model):
 
 
 def read_study(folder: Path) -> FactorStudy:
-    """Read and check the study of a folder.
-
-    Raises:
-        BenchError: Naming the file and what is wrong.
-    """
+    """Read and check the study of a folder; a BenchError names the file and what is wrong."""
     path = folder / FILE
     return build(FactorStudy, read_yaml(path), str(path))
 

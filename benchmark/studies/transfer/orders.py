@@ -67,11 +67,7 @@ class TransferRules(Model):
 
 
 def read_rules(path: Path | None = None) -> TransferRules:
-    """Read and check what counts as transfer; by default the committed file.
-
-    Raises:
-        BenchError: Naming the file and what is wrong.
-    """
+    """Read and check what counts as transfer, by default the committed file; else a BenchError."""
     path = path or evidence_file("transfer.yaml")
     rules = build(TransferRules, read_yaml(path), str(path))
     with located(str(path)):
