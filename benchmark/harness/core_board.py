@@ -103,10 +103,7 @@ class CoreBoard(Model):
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """Every protocol, track and seed once, with the methods of all its boards.
-
-        They are in the order of the boards, within a board seed by seed.
-        """
+        """Every protocol, track and seed once, board by board, with methods of all its boards."""
         found: dict[tuple[object, ...], Unit] = {}
         for board in self.boards:
             for seed, protocol in itertools.product(board.seeds or self.seeds, board.protocols):
@@ -177,8 +174,7 @@ def unit_statuses(
 ) -> Iterator[UnitStatus]:
     """Records of each unit below a folder of results; loads neither torch nor any method.
 
-    Without the folder of a track's images a record's data cannot be compared, only its code and its
-    versions.
+    Of a track whose images are not here only code and versions are compared.
     """
     for unit in board.units:
         try:

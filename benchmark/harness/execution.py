@@ -77,10 +77,7 @@ def measured(
     progress: Callable[[float], None] = lambda share: None,
     checkpoints: Path | None = None,
 ) -> Outcome:
-    """Run a stage's function; returns its facts, and time, memory and device.
-
-    Checkpoints lie in ``out`` unless another folder is named.
-    """
+    """Run a stage; returns its facts, and time, memory and device. ``out`` has checkpoints, too."""
     from benchmark.harness.stages import Context, run_stage
     from benchmark.training.device import Device, effective_precision, torch_device
 

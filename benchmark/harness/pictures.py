@@ -18,10 +18,7 @@ _QUALITY = 60  # of WebP: a picture of 32 pixels takes some 300 bytes
 
 
 def items_shown(stored: Sequence[StoredRecord]) -> dict[str, tuple[StoredRecord, set[int]]]:
-    """Name of a file of pictures -> one of its records, and the rows that pages show.
-
-    Records whose details lack neighbours, or are damaged, show none.
-    """
+    """Name of a file of pictures -> one of its records, and the rows that pages show, if any."""
     nearest = {id(each): found for each in stored if (found := _nearest(each)) is not None}
     bounds = {_board(s): nearest[id(s)] for s in stored if s.record.method == "independent"
               and id(s) in nearest}  # fmt: skip

@@ -190,10 +190,7 @@ class _Layout:
         return Stage(StageTitle("embed", f"{of} images: {what}"), work)
 
     def _views(self, i: int, method: MethodDeclaration) -> PlainValues | None:
-        """Views of the embeddings that a map to generation ``i`` is fitted on.
-
-        Seed and augmentation are the same for all models, and so are the pictures.
-        """
+        """Views that a map to generation ``i`` is fitted on, the same pictures for all models."""
         recipe = self.setup.track.recipe
         if method.own_model or recipe.transform_views in (1, "epoch"):
             return None

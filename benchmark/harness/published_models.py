@@ -135,11 +135,8 @@ def path_of(folder: Path, sha256: str) -> Path:
 def read_published(folder: Path | None = None) -> PublishedModels | None:
     """The published models of a folder, by default of ``results/models`` here or of the checkout.
 
-    Returns:
-        ``None`` where no folder is named and there is none.
-
-    Raises:
-        BenchError: If the index of a named folder is missing, or one is damaged or wrong.
+    ``None`` where no folder is named and there is none; BenchError if the index of a named one is
+    missing, or one is damaged or wrong.
     """
     if folder is None:
         try:

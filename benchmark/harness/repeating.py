@@ -79,10 +79,9 @@ class Repetition:
         )
 
     def outside(self) -> str:
-        """The record's first score that is outside of the interval here, in words; none is empty.
+        """The record's first score outside of its interval here, in words; none is empty.
 
-        The interval is the repetition's: the record's own may be wider than it should be. Scores
-        without one are not looked at, but both have to have the same scores.
+        The record's own interval may be wider than it should be. Both have to have the same scores.
         """
         first, again = dict(numbers(self.record)), dict(numbers(self.again))
         if first.keys() != again.keys():
@@ -139,10 +138,8 @@ def repeat(
 ) -> Repetition:  # fmt: skip
     """Train, embed and score a record's work again, on as many threads as it had.
 
-    ``store`` keeps what is trained for the next verification; by default nothing is kept.
-
-    Raises:
-        BenchError: If this code would do other work than the record's.
+    ``store`` keeps what is trained for the next verification; by default nothing is kept. A
+    BenchError if this code would do other work than the record's.
     """
     request = request_of(record, data_root)
     differences = other_work(record, request)

@@ -76,7 +76,7 @@ def carry_out(
 def _stored_records(request: Request, out: Path, existing: Existing, reporter: Reporter) -> Records:
     """Records of a request that are there already; loads neither torch nor any method.
 
-    One that is not as it was written, or whose details are not, is reported and not among them.
+    One that is not as it was written, or whose details are not, is reported and left out.
     """
     records: Records = {}
     if existing == "overwrite":

@@ -99,10 +99,7 @@ def features(work: kinds.FeatureWork[Path], context: Context) -> Facts:
 
 
 def train(work: kinds.ModelWork[Path], context: Context) -> Facts:
-    """Train a generation alone: classification loss only.
-
-    With text queries one model embeds texts, another one images.
-    """
+    """Train a generation alone by classification loss; of text queries a model of each modality."""
     dataset = seen_dataset(work)
     for demand in work.ahead:  # before the first training, every generation's, and evaluation's
         if demand.split is not None:
@@ -171,10 +168,7 @@ def embed(work: kinds.EmbeddingWork[Path], context: Context) -> Facts:
 
 
 def _texts_of(items: ImageSet, class_names: Sequence[str]) -> tuple[list[str], Ints]:
-    """Different texts of some items, and the place of each item's among them, ``[n]``.
-
-    A text is an item's caption, or the name of its class where the dataset has no captions.
-    """
+    """Different captions of items, else names of their classes, and each item's place, ``[n]``."""
     if items.texts is not None:
         places = {text: i for i, text in enumerate(dict.fromkeys(items.texts))}
         return [*places], np.array([places[text] for text in items.texts])

@@ -91,12 +91,9 @@ def _not_published(record: Record) -> Iterator[str]:
 
 
 def gather(name: str, results: Path, step: Step = lambda line: None) -> Submission:
-    """Check a method, find its records, and list what is missing.
+    """Check a method, find its records, and list what is missing; BenchError if there is none.
 
     ``step`` is called with a line for each thing that is right.
-
-    Raises:
-        BenchError: If there is no such method.
     """
     file = registry.method_file(name)
     missing = [*_faults(file, step)]
@@ -188,10 +185,8 @@ def copy_records(records: Iterable[StoredRecord], results: Path, target: Path) -
 def write_bundle(submission: Submission, results: Path, out: Path) -> Path:
     """Write a submission as a folder; gives the path of the pull request's text.
 
-    It holds the records, the adapter and its test, their fingerprints and the text.
-
-    Raises:
-        BenchError: If something is missing, the folder is there already, or the disk is full.
+    It holds the records, the adapter and its test, their fingerprints and the text. A BenchError if
+    something is missing, the folder is there already, or the disk is full.
     """
     if submission.missing:
         raise BenchError(f"submit {submission.file.id}: {'; '.join(submission.missing)}")
@@ -257,12 +252,9 @@ def checklist(stem: str = "NAME", name: str = "NAME", done: Sequence[str] = ()) 
 
 
 def run_test(path: Path) -> int:
-    """Run a test file; how many of its tests pass.
+    """Run a test file; how many of its tests pass, whatever they compare.
 
-    Whether they compare the method with an equation of a paper, no program can know.
-
-    Raises:
-        BenchError: If it has no test, asserts nothing, or one fails or does not end.
+    A BenchError if it has no test, asserts nothing, or one fails or does not end.
     """
     if importlib.util.find_spec("pytest") is None:
         raise BenchError(f"{path.name}: cannot be run without the package pytest")

@@ -131,10 +131,7 @@ def _last_layer(backbone: str, width: int, dim: int) -> nn.Module:
 
 
 def widen_last_stage(model: nn.Module, backbone: str) -> None:
-    """Give the last stage of one of timm's ResNets a stride of 1.
-
-    Source: Luo et al., Bag of Tricks (2019), section 3.4.
-    """
+    """Give the last stage of timm's ResNets a stride of 1 (Luo et al., Bag of Tricks, 3.4)."""
     first = getattr(model, "layer4", [None])[0]
     layers = [] if first is None else first.modules()
     strided = [m for m in layers if isinstance(m, nn.Conv2d) and m.stride == (2, 2)]
@@ -169,10 +166,7 @@ def check_backbone(name: str) -> None:
 
 
 def check_model(spec: ModelSpec) -> None:
-    """Raise a BenchError unless a model's backbone can be built, and its weights be loaded into it.
-
-    Weights that a tag names are looked at once they are downloaded.
-    """
+    """Raise a BenchError unless a model's backbone can be built and load its weights, if here."""
     check_backbone(spec.backbone)
     # Packages may be missing where a plan is only read, or all features are stored.
     if spec.weights is None or spec.weights.startswith(PACKAGED):

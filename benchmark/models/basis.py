@@ -54,7 +54,7 @@ class _Orthonormal(nn.Module):
 
 
 class Rotation(Portable):
-    """``x P^T`` with P orthonormal: a fixed random start times e^A, A skew-symmetric and learnt.
+    """``x P^T``, P orthonormal: a fixed random start times e^A, A skew-symmetric and learnt.
 
     The start keeps A small, where the exponential is exact to float32.
     """

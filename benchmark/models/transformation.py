@@ -62,10 +62,7 @@ class Transformation(Portable):
 
 
 class WithSide(Portable):
-    """h for stored vectors and g for their side-information: the next generation's gallery (4.4).
-
-    Both take vectors and side-information.
-    """
+    """h for vectors and g for side-information, each from both: the next gallery (FCT 4.4)."""
 
     def __init__(self, h: Transformation, g: Transformation) -> None:
         super().__init__()

@@ -158,10 +158,7 @@ def load_weights(model: nn.Module, spec: ModelSpec, path: Path, part: str = "tru
 
 
 def check_weights(model: nn.Module, spec: ModelSpec, path: Path, part: str = "trunk") -> None:
-    """Raise a BenchError if a file can be no weights of a backbone, for images of any size.
-
-    Its numbers are read, one tensor at a time.
-    """
+    """Raise a BenchError if a file can be no weights of a backbone, whatever the images' size."""
     wanted = {key: tuple(value.shape) for key, value in model.state_dict().items()}
     found = dict(backbone_part(shapes_of(path), spec, part))
     for key in wanted.keys() & found.keys():

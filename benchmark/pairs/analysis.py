@@ -177,10 +177,7 @@ def kept(record: PairRecord, name: str, size: int | None = SIZE) -> float:
 
 
 def share(record: PairRecord, name: str, size: int | None = SIZE) -> float:
-    """The share of the upgrade that a strategy keeps, on all queries; NaN of less than 2 points.
-
-    NaN, too, where the record has no such strategy.
-    """
+    """Share of the upgrade that a strategy keeps on all queries; NaN of none, or below 2 points."""
     if name not in record.reports[0].strategies:
         return math.nan
     old, new = whole(record, KEEP), whole(record, REEMBED)

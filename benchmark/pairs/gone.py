@@ -133,10 +133,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def gone_table(rows: Rows) -> TextTable:
-    """Alignments that reports tell, beside the truth, and the gain of following them.
-
-    Apart for the corpora that the least shares were chosen on.
-    """
+    """Alignments that reports tell, beside the truth, and the gain of following them, by halves."""
     lines = []
     for basis, by in ((b, by) for b in BASES for by in _LEAST):
         for half, aligned in ((h, a) for h in HALVES for a in (True, False)):

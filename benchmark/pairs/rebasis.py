@@ -88,10 +88,8 @@ def run_probe(
 ) -> Probe:
     """Run it on what a report has seen, then ``bench upgrade`` on the same vectors.
 
-    If ``whole``, it is given new vectors of all items instead, alone.
-
-    Raises:
-        BenchError: If that Python has no such package, or one of the tools fails.
+    If ``whole``, it is given new vectors of all items instead, alone. A BenchError if that Python
+    has no such package, or one of the tools fails.
     """
     from benchmark.pairs.cells import measured_in_old
 
@@ -172,10 +170,7 @@ def pairs_of(
 
 
 def both(probe: Probe, report: ReportRow) -> tuple[float, float]:
-    """Regret of the probe's decision and of the report's verdict; NaN where it recommends nothing.
-
-    The best that may be done is the better of both tools' possibilities.
-    """
+    """Regret of the probe's decision and of the verdict, by the best of both tools; NaN of none."""
     best = max(regret(report, KEEP) + report.value(KEEP, "other"), probe.bridge)
     taken = TAKEN.get(probe.decision)
     its = probe.bridge if taken == BRIDGE else math.nan

@@ -11,10 +11,7 @@ from benchmark.perf import measure
 def rows(
     queries: int = 19_593, gallery: int = 3_531, dim: int = 512, classes: int = 3_531
 ) -> list[dict[str, Any]]:
-    """Time TPIR@FPIR, rank-1 and rank-5 on both galleries; see ``benchmark.perf.run``.
-
-    The galleries have one template a subject; subjects beyond them are never mated.
-    """
+    """Time TPIR@FPIR, rank-1 and rank-5 on two galleries of one template a subject."""
     rng = np.random.default_rng(0)
     centre = rng.standard_normal((max(classes, gallery), dim), dtype=np.float32)
     probe, subject = measure.clusters(queries, centre, 2.0, rng)

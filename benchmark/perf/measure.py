@@ -39,10 +39,7 @@ class Timing:
 def together(
     calls: Mapping[str, Callable[[], object]], rounds: int = 3, *, warm: bool = True
 ) -> dict[str, Timing]:
-    """Best seconds and most memory of calls, in turn, so that a busy machine is busy for all.
-
-    Unless they are ``warm``, each is called once before.
-    """
+    """Best seconds and most memory of calls in turn; each is called once before unless ``warm``."""
     for call in () if warm else calls.values():
         call()
     best: dict[str, Timing] = {}

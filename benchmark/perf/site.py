@@ -55,10 +55,7 @@ def committed() -> list[Path]:
 
 
 def write(paths: Iterable[Path], n: int, root: Path) -> list[Path]:
-    """Write ``n`` sealed records with their details: those of ``paths``, again and again.
-
-    Each time round has other seeds and slightly other scores.
-    """
+    """Write ``n`` sealed records with details: ``paths`` again, with other seeds and scores."""
     values = [(path, json.loads(path.read_bytes())) for path in paths]
     every = 1 + max(value["seed"] for _, value in values)
     turns = ((i, path, value) for i in itertools.count() for path, value in values)

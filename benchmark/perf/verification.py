@@ -18,10 +18,7 @@ _PEER, _OURS = "scikit-learn roc_curve", "ROC and EER"
 def rows(
     queries: int = 19_593, gallery: int = 3_531, dim: int = 512, classes: int = 3_531
 ) -> list[dict[str, Any]]:
-    """Time scores of listed template pairs, TAR at six FARs, ROC and EER, and templates.
-
-    Pairs are drawn between probe and enrolled templates; see ``benchmark.perf.run``.
-    """
+    """Time scores of template pairs of probes and gallery, TAR at six FARs, ROC, templates."""
     rng = np.random.default_rng(0)
     n, n_pairs = queries + gallery, min(_PAIRS, queries * gallery)
     centre = rng.standard_normal((classes, dim), dtype=np.float32)

@@ -193,12 +193,9 @@ def base_digest(packed: bytes) -> str:
 
 
 def unpack_details(path: Path, packed: bytes, with_results: bool = True) -> Details:
-    """Validate the bytes of a details file, ``path`` in what is said of them.
+    """Validate the bytes of a details file; BenchError if damaged or of another schema.
 
     Without ``with_results`` the results by query, which are most of the work, are not looked at.
-
-    Raises:
-        BenchError: If they are damaged, of another schema, or inconsistent.
     """
     header, arrays = read_arrays(path, packed)
     base = None

@@ -28,12 +28,9 @@ def queries_path(record: Path) -> Path:
 
 
 def find_details(record: Record, path: Path, with_results: bool = True) -> Details | None:
-    """The details of a record that was read from ``path``; ``None`` if it has none.
+    """The details of a record read from ``path``, if any; BenchError if missing or damaged.
 
     With results they are of all metrics where the file of these lies beside the record.
-
-    Raises:
-        BenchError: As :func:`unpack_details`, and if the file is not there.
     """
     if record.details is None:
         return None
@@ -54,12 +51,9 @@ def check_digest(record: Record, path: Path) -> bytes:
 
 
 def check_beside(record: Record, path: Path) -> None:
-    """Look at every file beside a record that was read from ``path``, and at their hashes.
+    """Look at the files beside a record; BenchError if one is missing, damaged or another's.
 
-    Its details and the base that these name; all results by query, where they are there.
-
-    Raises:
-        BenchError: If one is missing that must be there, damaged, or of another record.
+    They are its details and the base that these name; all results by query, if they are there.
     """
     packed = check_digest(record, path)
     if packed and (name := named_base(details_path(path), packed)) is not None:

@@ -21,10 +21,7 @@ _PACKAGES = (
 
 @cache
 def packages() -> dict[str, str]:
-    """Versions of everything that computes.
-
-    Read once: what a process has imported stays, and each version is a file to read.
-    """
+    """Versions of everything that computes, read once a process."""
     versions = {"python": platform.python_version(), "compatbench": version("compatbench")}
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):

@@ -233,10 +233,7 @@ def select(published: Published, **chosen: Sequence[str]) -> list[Number]:
     """Numbers with certain papers, protocols, datasets, methods, metrics or cases.
 
     ``chosen`` has values by column; an empty list is no restriction. A method without a variant
-    (``fct``) also means its variants.
-
-    Raises:
-        BenchError: If a value is in no number.
+    (``fct``) also means its variants. A BenchError if a value is in no number.
     """
     message = "published: {field}: unknown '{value}'"
     return choose(published.numbers, getattr, chosen, "method", message)

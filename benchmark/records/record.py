@@ -371,10 +371,7 @@ class Record(Model):
         return self.model_dump(mode="json", by_alias=True)
 
     def result(self) -> dict[str, Any]:
-        """Plain values without what differs between two runs of the same work.
-
-        ``details`` is the hash of a file that has their times.
-        """
+        """Plain values without what differs between two runs of the same work, as times do."""
         return self.model_dump(mode="json", by_alias=True, exclude={"run", "details", SEAL})
 
 

@@ -328,10 +328,7 @@ def _base(packed: bytes, cases: tuple[str, ...]) -> tuple[bytes, Nearest | None]
 def bases(path: Path) -> list[Path]:
     """Files of its board that the record at ``path`` and its details file stand on.
 
-    Of a damaged details file nothing is said here.
-
-    Raises:
-        BenchError: If the record cannot be read.
+    Of a damaged details file nothing is said here; BenchError if the record cannot be read.
     """
     value = parse_json(read_bytes(path, MOST_BYTES), path)
     name = value.get(layout.BASE) if isinstance(value, dict) else None

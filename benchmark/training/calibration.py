@@ -18,9 +18,9 @@ _SLOPE = 1e-3
 
 
 def scores_between(vectors: Tensor, *, cosine: bool) -> Scores:
-    """Scores of all pairs of items, each once, ``[n (n - 1) / 2]`` float64, of vectors ``[n, d]``.
+    """Cosines, or negative squared distances, of all pairs of vectors ``[n, d]``, each once.
 
-    They are cosines, or negative squared distances.
+    They are ``[n (n - 1) / 2]`` float64.
     """
     unit = F.normalize(vectors.double()) if cosine else vectors.double()
     table = unit @ unit.T

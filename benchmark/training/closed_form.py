@@ -66,9 +66,6 @@ def ridge(
 
 
 def diagonal(given: Tensor, target: Tensor) -> Tensor:
-    """The factor of each dimension of the least squared distance, ``[n, d]`` both -> ``[d]``.
-
-    1 where what is given is as good as 0.
-    """
+    """Factor of each dimension of the least squared distance, ``[n, d]`` -> ``[d]``; 1 of zeros."""
     squares = given.square().sum(0)
     return torch.where(squares < 1e-12, 1.0, (given * target).sum(0) / squares)

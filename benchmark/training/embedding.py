@@ -101,10 +101,7 @@ def new_model(
 
 
 def raw_model(spec: ModelSpec, data: TrainingData) -> tuple[Encoder, int]:
-    """A model that gives the features of a frozen backbone as they are, and their number.
-
-    A ValueError unless the backbone is frozen.
-    """
+    """A model that gives the features of a frozen backbone, and their number; else a ValueError."""
     if not (spec.frozen and isinstance(data.images, Features)):
         raise ValueError("raw_model: expected a frozen backbone and its features")
     width = dict(data.images.blocks)[spec.features_key]
@@ -160,10 +157,7 @@ class ImageSystem(nn.Module):
         self.rng = rng
 
     def augmented(self, rows: Tensor) -> Tensor:
-        """Augmented images of a batch, ``[B, c, h, w]`` in [-1, 1].
-
-        Of stored features each image's in a view that is drawn.
-        """
+        """Augmented images ``[B, c, h, w]`` in [-1, 1]; of stored features a view that is drawn."""
         if isinstance(self.images, Features):
             seen = _in_random_views(self.images.take_rows(rows.numpy()), self.rng)
             return load_images(seen, torch.arange(len(rows)), self.device)

@@ -48,10 +48,7 @@ class SideEncoder(Portable):
 
 
 def nt_xent(first: Tensor, second: Tensor, temperature: float) -> Tensor:
-    """Normalised temperature-scaled cross-entropy over both views ``[n, d]`` of a batch.
-
-    SimCLR, eq. 1: the positive of each view is its partner among the 2n - 1 others.
-    """
+    """NT-Xent (SimCLR, eq. 1) over both views ``[n, d]`` of a batch, the partner as positive."""
     both = F.normalize(torch.cat([first, second]))
     logits = both @ both.T / temperature
     logits.fill_diagonal_(-torch.inf)

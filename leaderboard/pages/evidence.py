@@ -234,10 +234,7 @@ def _counted(found: Sequence[PaperBeside]) -> str:
 def factors_page(
     roots: Sequence[Path], damaged: Callable[[BenchError], None]
 ) -> dict[str, Any] | None:  # fmt: skip
-    """Values of the template; None without the study, or before its records.
-
-    ``damaged`` is called with what cannot be read.
-    """
+    """Values of the template; None before the study's records. ``damaged`` is told of what is."""
     folders = [place / STUDIES / NAME for root in roots for place in (root, root.parent)]
     folder = next((each for each in folders if (each / FILE).is_file()), None)
     if folder is None:

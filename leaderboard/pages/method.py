@@ -158,10 +158,7 @@ def _standing(board: RankedBoard, method: str, metric: str) -> list[TextCell]:
 def sensitivity(
     method: str, boards: Sequence[RankedBoard]
 ) -> list[tuple[TextTable, dict[str, Any]]]:
-    """Table and chart of each parameter of the method that was changed alone.
-
-    The default's point comes from the unmodified track.
-    """
+    """Table and chart of each parameter changed alone; the default is of the plain track."""
     sweeps: dict[tuple[str, str, str], list[tuple[Any, RankedBoard]]] = {}
     for board in boards:
         changes = list(board.first.changed.items())

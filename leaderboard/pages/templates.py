@@ -141,10 +141,7 @@ def environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Text with its control characters shown, and no number at a line's end without its unit.
-
-    What is markup already passed the renderers.
-    """
+    """Text with its control characters shown, and no number at a line's end without its unit."""
     return printable(value).replace(" %", "\u00a0%") if type(value) is str else value
 
 

@@ -82,10 +82,7 @@ def query_words(info: MethodInfo) -> str:
 
 
 def commonest(boards: Sequence[RankedBoard]) -> RankedBoard | None:
-    """The board of the commonest upgrade: a model that learns more, judged on unseen classes.
-
-    Photographs come first, whatever other pictures say.
-    """
+    """Board of the commonest upgrade: photographs, more classes learned, unseen ones judged."""
     plain = [b for b in compared(boards) if not b.of_setting and candidates(b)]
     if not plain:
         return None
@@ -100,10 +97,7 @@ def commonest(boards: Sequence[RankedBoard]) -> RankedBoard | None:
 
 
 def candidates(board: RankedBoard) -> list[str]:
-    """Methods that may be recommended: those of enough models first, then by what they keep.
-
-    None that hurts new/new, and none that is no better than doing without.
-    """
+    """Methods above doing without that do not hurt new/new: of enough models, then by share."""
     if board.unpaid:
         return []
     found = board.standing.effects

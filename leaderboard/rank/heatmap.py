@@ -87,8 +87,7 @@ def heatmap(
 def side_by_side(boards: Sequence[RankedBoard], protocol: str) -> Heatmap | None:
     """One protocol on every track with enough models, and the methods that all of them have.
 
-    Photographs first, seen classes and unseen ones in one table whose heads tell them apart; None
-    of fewer than two tracks.
+    Photographs first; heads tell seen classes and unseen ones apart. None of fewer than two tracks.
     """
     of = [b for b in boards if b.first.protocol == protocol and b.enough and _says(b)]
     shown = sorted(of, key=lambda board: (board.scenario.place, board.scenario.classes))

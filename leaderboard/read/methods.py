@@ -151,10 +151,7 @@ def card(name: str) -> dict[str, Any]:
     """The card of ``bct`` or ``bct:distill`` as ``bench info`` shows it, with the family.
 
     Costs are left out: those on a site come from its own records. Making a card imports torch, so
-    it is kept in the store.
-
-    Raises:
-        BenchError: If the method or the variant is unknown.
+    it is kept in the store. A BenchError if the method or the variant is unknown.
     """
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
     digest.update(registry.method_file(name).source)

@@ -30,10 +30,8 @@ class Skipped:
 def read_folders(roots: Sequence[Path]) -> tuple[list[StoredRecord], list[Skipped]]:
     """Every record below some folders, each in the order of its paths, and what is no record.
 
-    Of two records of one run the first is read; a file that is reached twice counts once.
-
-    Raises:
-        BenchError: If one has no record.
+    Of two records of one run the first is read; a file that is reached twice counts once. A
+    BenchError if one has no record.
     """
 
     def read_all(read: Callable[[Path], Attempt], paths: Sequence[Path]) -> list[Attempt]:

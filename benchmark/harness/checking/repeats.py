@@ -37,10 +37,7 @@ def check_replays(
     """Carry an adapter's stages out again: repeated, after others, killed, poisoned.
 
     ``seen`` lay in the store when they began, or came in between; ``parts`` are what they gave,
-    applied again in a process that has run no update.
-
-    Raises:
-        BenchError: Naming what makes their output another.
+    applied again in a process that has run no update. A BenchError names what makes a difference.
     """
     twin, poisoned = Twin(store, seen, folder / "twin"), folder / "poisoned"
     first = {s.name: output_of(store.path(s.name), store.meta(s.name)["facts"]) for s in own}

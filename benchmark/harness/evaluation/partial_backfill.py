@@ -60,10 +60,7 @@ class LastUpdate:
         self.state = BackfillState(self.stored[0], converted, queries, new, merge)
 
     def incomparable(self, n_scores: int = 0) -> str | None:
-        """Reason that old and new embeddings cannot be ranked together; ``None`` if they can.
-
-        ``n_scores`` are the pairs of a query and an item.
-        """
+        """Reason that old and new embeddings, ``n_scores`` pairs, cannot be ranked together."""
         state = self.state
         query, stored, new = (x.shape[1] for x in (state.view, state.stored, state.new))
         if query != stored:
@@ -104,10 +101,7 @@ class LastUpdate:
         return scores
 
     def true_distance(self) -> NDArray[np.float64] | None:
-        """Distance of each item's stored vector to its new one, ``[n]``.
-
-        ``None`` where they are of two lists, each with a query of its own.
-        """
+        """Distance of each item's stored vector to its new one, ``[n]``; ``None`` in two lists."""
         if self.state.merge is not None:
             return None
         # As maps are fitted: a softmax classifier reads the lengths of vectors.
@@ -157,8 +151,7 @@ class LastUpdate:
 def evaluate_backfilling(work: EvaluationWork[Path], items: Evaluation) -> dict[str, Any]:
     """Results of the task ``backfilling`` for the last update, with the generations' names.
 
-    ``omitted`` says by order why it is not possible; where nothing can be compared there is a
-    ``reason`` alone.
+    ``omitted`` has impossible orders; where nothing can be compared there is a ``reason`` alone.
     """
     update = LastUpdate(work)
     names = dict(zip(("old", "new"), work.generations[-2:], strict=True))

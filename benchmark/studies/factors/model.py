@@ -125,12 +125,9 @@ class Factors:
 
 
 def fit(study: FactorStudy, records: Iterable[Record], metric: str) -> Factors:
-    """Fit the study's model to each method.
+    """Fit the study's model to each method, on the seeds that every cell has.
 
-    Seeds count that every cell has, so that cells differ in nothing else.
-
-    Raises:
-        AbsentError: If fewer than two seeds have every cell, or a level has no upgrade anywhere.
+    An AbsentError if fewer than two seeds have every cell, or a level has no upgrade anywhere.
     """
     scores = _scores(study, records, metric)
     seeds = sorted(set.intersection(*({*by} for by in scores.values())) if scores else ())

@@ -78,10 +78,7 @@ def read_rules(path: Path | None = None) -> TransferRules:
 
 @dataclass(frozen=True)
 class MethodOrder:
-    """Scores of methods in one place, larger is better.
-
-    ``scores`` has every method's values by seed, of the seeds that all of them have.
-    """
+    """Scores of methods in one place, of the seeds that all of them have; larger is better."""
 
     protocol: str
     place: str  # a track, or ``fct: Table 1, imagenet``
