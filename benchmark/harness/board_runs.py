@@ -176,8 +176,7 @@ def carry_out_jobs(
 ) -> tuple[list[Job], list[Job]]:  # fmt: skip
     """Run jobs in their order, some at a time; gives those that failed, and those not begun.
 
-    A job is not begun that would end, as far as estimates say, ``limit_s`` seconds from now or
-    later.
+    A job is not begun that would end, by its estimate, ``limit_s`` seconds from now or later.
     """
     environment = os.environ | dict.fromkeys(_THREADS, str(board.threads))
     started, failed, left = clock(), list[Job](), list[Job]()

@@ -77,7 +77,7 @@ def measured(
     progress: Callable[[float], None] = lambda share: None,
     checkpoints: Path | None = None,
 ) -> Outcome:
-    """Run a stage; returns its facts, and time, memory and device. ``out`` has checkpoints, too."""
+    """Run a stage; returns its facts, and what it used. Checkpoints lie in ``out`` by default."""
     from benchmark.harness.stages import Context, run_stage
     from benchmark.training.device import Device, effective_precision, torch_device
 

@@ -30,10 +30,7 @@ def connected() -> Any:
 
 
 def in_order(work: Callable[[Any, Any], Any], shared: Any, items: Iterable[Any]) -> Iterator[Any]:
-    """``work(shared, item)`` of each item on the cluster, in the items' order.
-
-    Twice as many are under way as there are processors: a stream of items may be endless.
-    """
+    """``work(shared, item)`` of each item on the cluster, in order; the items may be endless."""
     ray = connected()
     task, held = ray.remote(num_cpus=1)(work), ray.put(shared)
     most = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))

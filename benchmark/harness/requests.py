@@ -173,10 +173,7 @@ def _seeds(name: str, given: Iterable[int]) -> list[int]:
 
 
 def _with_hashes(setup: Setup) -> Setup:
-    """The same with the hash of each file of weights, in place of where it lies.
-
-    Models keep the path, which names no work and stands in no record.
-    """
+    """The same with the hash of each file of weights; models keep the path, which names no work."""
     models, changed = list(setup.models), dict(setup.changed)
     for i, (generation, model) in enumerate(zip(setup.protocol.generations, models, strict=True)):
         if model.weights is None or not is_here(model.weights):

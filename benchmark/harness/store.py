@@ -99,10 +99,7 @@ class Store:
         return value
 
     def damage(self, name: str) -> str | None:
-        """Damage of a finished stage, in words; ``None`` if it is as it was written.
-
-        Every file is read: this takes as long as the disk, or SHA-256, takes.
-        """
+        """Damage of a finished stage in words, if there is any; every file is read for it."""
         try:
             expected = self.meta(name)["files"]
         except BenchError as error:

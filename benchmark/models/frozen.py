@@ -19,10 +19,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 class StoredFeatures(Portable):
-    """The features of one backbone among those of all that stand in place of images.
-
-    ``key`` is :attr:`benchmark.config.recipes.ModelSpec.features_key`, ``width`` how many numbers.
-    """
+    """Features ``[n, width]`` of one backbone, by its ``key``, among those in place of images."""
 
     def __init__(self, key: str, width: int) -> None:
         super().__init__()

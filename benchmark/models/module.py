@@ -71,10 +71,7 @@ class Portable(nn.Module):
 
 
 def save_module(module: Portable, path: Path) -> None:
-    """Write weights, class and constructor arguments to ``path`` (safetensors).
-
-    Whoever may read what this process writes may read it, as its umask says.
-    """
+    """Write weights, class and constructor arguments (safetensors), readable as the umask says."""
     # Copies: parts that share a weight may not share memory in the file.
     state = {k: v.detach().cpu().contiguous().clone() for k, v in module.state_dict().items()}
     text = json.dumps(_describe(module), sort_keys=True, default=_cannot_be_stored)

@@ -149,9 +149,8 @@ def _narrow(inputs: int, outputs: int) -> list[nn.Module]:
 class Bottlenecks(Portable):
     """Blocks ``x + up(PReLU(BN(down x)))``, one after another: a design of our own.
 
-    Each narrows its
-    input to ``width``; between unequal dimensions a linear layer comes first. ``normalise`` is of
-    the output, ``normalise_old`` of the input.
+    Each narrows its input to ``width``; between unequal dimensions a linear layer comes first.
+    ``normalise`` is of the output, ``normalise_old`` of the input.
     """
 
     def __init__(

@@ -195,9 +195,8 @@ def check_shapes(found: Shapes, wanted: Shapes, where: str) -> None:
 def backbone_part(tensors: Mapping[str, T], spec: ModelSpec, part: str) -> dict[str, T]:
     """Tensors of a file that are a backbone's, by its own names.
 
-    What wraps a whole model (``_orig_mod.``, ``module.``) is no part of them.
-    Files of CLIP hold both towers, of which ``part`` is ``visual`` or ``text``; those that a run of
-    ours stored hold a whole model; others hold a classifier besides.
+    What wraps a model (``_orig_mod.``) is no part of them. Files of CLIP hold both towers, of which
+    ``part`` is ``visual`` or ``text``; those of our runs a whole model; others a classifier, too.
     """
     tensors = _unwrapped(tensors)
     library, _, name = spec.backbone.partition(":")

@@ -143,10 +143,7 @@ def find_records(
 def study_records(
     roots: Iterable[Path], name: str, on_damaged: Callable[[BenchError], None] | None = None
 ) -> list[StoredRecord]:
-    """Records of the study of that name, in or beside folders of records; empty without any.
-
-    A damaged one is left out and told to ``on_damaged``; without it, it is an error.
-    """
+    """Records of a study in or beside folders; one that is damaged is told, or else an error."""
     beside = [place / STUDIES / name for root in roots for place in (root, root.parent)]
     paths = [path for folder in dict.fromkeys(beside) for path in sorted(_paths(folder))]
     return _read_all(paths, on_damaged)

@@ -37,10 +37,7 @@ def metadata_of(path: Path, raw: bytes) -> Mapping[str, str]:
 
 
 def ordered(raw: bytes) -> bytes:
-    """The same safetensors file with its metadata in order of their names.
-
-    The library writes them in the order of a hash table, which differs from call to call.
-    """
+    """The same safetensors file with sorted metadata, whose order differs from call to call."""
     end = 8 + int.from_bytes(raw[:8], "little")
     header = json.loads(raw[8:end])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))

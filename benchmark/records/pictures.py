@@ -143,10 +143,7 @@ def _typical(
 
 
 def look_at(own: Nearest, bounds: Nearest) -> list[LookedAt]:
-    """The chosen queries with a method's nearest items: its cross-test's, or else its new/new's.
-
-    None where the method's record is of other queries than the board's.
-    """
+    """The chosen queries with a method's nearest items by cross-test, or else new/new, if any."""
     if len(own.cases) < 2 or own.queries.tolist() != bounds.queries.tolist():
         return []
     after = 1  # old/old, the cross-test, new/new: without a cross-test new/new is the second

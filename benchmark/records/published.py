@@ -156,11 +156,7 @@ class Published(Model):
 
 
 def default_folder() -> Path:
-    """``results/published`` here, in the checkout that this package runs from, or a wheel's copy.
-
-    Raises:
-        AbsentError: If there is none.
-    """
+    """``results/published`` here, in this package's checkout, or a wheel's; else AbsentError."""
     here, root = Path("results/published"), Path(__file__).parents[2]
     for folder in (here, root / here, root / "compatbench" / "published"):
         if (folder / WORDS).is_file():

@@ -43,10 +43,7 @@ def draw_lengths(found: Lengths) -> Figure | None:
 def share_lines(
     shares: Mapping[str, Mapping[T, Estimate]], levels: Sequence[T], about: str
 ) -> sns.FacetGrid | None:
-    """Draw shares by method and level, a line for each method; None without a share.
-
-    At each level the methods stand beside each other, so that no bar hides another.
-    """
+    """Draw a line of shares by level for each method, side by side; None without a share."""
     rows = [
         (method, levels.index(level) + APART * (i - (len(shares) - 1) / 2), 100 * value)
         for i, (method, of) in enumerate(shares.items())

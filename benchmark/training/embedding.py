@@ -327,10 +327,7 @@ def mirror(images: Tensor) -> Tensor:
 def embed_view(
     model: nn.Module, images: Images, device: torch.device, changes: Augment, seed: int, view: int
 ) -> np.ndarray:
-    """Embeddings of one augmented view of all images, ``[n, d]`` float32, not normalised.
-
-    The pictures depend on ``seed`` and the number of the ``view`` alone: all models see the same.
-    """
+    """Embeddings ``[n, d]`` float32 of a view, whose pictures depend on ``seed`` and ``view``."""
     rng = generator(seed, "view", view)
     if isinstance(images, Features):
         return embed(model, _in_random_views(images, rng), device)

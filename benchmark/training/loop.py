@@ -272,9 +272,8 @@ def _train_epoch(
     """One step a batch, of whose number ``tell`` is told; the mean loss over all devices.
 
     All devices stop within some steps of one whose loss is no finite number. Gradients whose norm
-    is above ``clip`` are scaled to it; 0 leaves them as they are.
-
-    A system's ``prefetch`` loads the next rows meanwhile.
+    is above ``clip`` are scaled to it, unless that is 0. A ``prefetch`` of the system loads the
+    next rows meanwhile.
     """
     prefetch: Callable[[Any], None] | None = getattr(system, "prefetch", None)
     total, found = torch.zeros((), device=fabric.device), 0.0

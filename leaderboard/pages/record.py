@@ -149,10 +149,7 @@ def _dataset(record: Record) -> str:
 def _facts(
     records: Sequence[Record], full: int
 ) -> tuple[list[Section], list[tuple[int, tuple[Pair, ...]]]]:
-    """Facts that are the same of every seed, part by part; seed -> all else, of the first ``full``.
-
-    The part without a title is the provenance.
-    """
+    """Facts that are the same of every seed, the provenance as part ""; seed -> all others."""
     shared: list[Section] = []
     own: dict[int, list[Pair]] = {record.seed: [] for record in records[:full]}
     for title, parts in _parts(records).items():

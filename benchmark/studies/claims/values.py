@@ -44,10 +44,7 @@ class MissingValueError(Exception):
 
 
 class Values:
-    """Numbers of records, by protocol, track, method and the run's changes.
-
-    Those count that may be compared: see :func:`benchmark.report.comparable.comparable`.
-    """
+    """Numbers of comparable records, by protocol, track, method and the run's changes."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         found: dict[tuple[str, str], list[Record]] = {}
@@ -65,11 +62,7 @@ class Values:
         return sorted({track for protocol, track, *_ in self._records if protocol in wanted})
 
     def of(self, expression: Any, place: ClaimPlace) -> BySeed | float:
-        """Seed -> value of an expression, on the seeds that all its values have; or a constant.
-
-        Raises:
-            MissingValueError: If no seed has all of them.
-        """
+        """Seed -> value, on the seeds that all values have, or a constant; else an error."""
         if isinstance(expression, Constant):
             return expression.number
         if isinstance(expression, ClaimValue):
