@@ -46,14 +46,14 @@ def drawn():
 
     The workload beside which stages are timed is a small one, too, and runs no longer than it must.
     """
-    from benchmark.harness import execution, timing
+    from benchmark.harness import execution
     from benchmark.harness.evaluation import details
 
     really = details.draw
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(details, "draw", lambda *_: None)
         patch.setattr(execution, "convolution", lambda: sum(range(10_000)))
-        patch.setattr(timing, "_SHARE", 0.0)
+        patch.setattr(execution, "_SHARE", 0.0)
         yield really
 
 

@@ -241,7 +241,7 @@ def _drawn(runs: Sequence[Path], roots: Mapping[str, Path]) -> dict[str, Picture
     """Pictures of the queries looked at on the tracks whose images are at hand."""
     if not roots:
         return {}
-    from benchmark.harness.pictures import draw_pictures, items_shown
+    from benchmark.harness.publishing import draw_pictures, items_shown
     from benchmark.records.files import find_records
 
     stored = [s for run in runs for s in find_records(run, on_damaged=lambda _: None)]

@@ -195,7 +195,7 @@ def export(
 
 
 def _write_pictures(out: Path, roots: dict[str, Path], seeds: Collection[int]) -> None:
-    from benchmark.harness.pictures import draw_pictures, items_shown, may_be_passed_on
+    from benchmark.harness.publishing import draw_pictures, items_shown, may_be_passed_on
     from benchmark.records.files import find_records
     from benchmark.records.pictures import FOLDER, write_pictures
 

@@ -254,8 +254,8 @@ class Listener:
 
 def _prior(like: str) -> Any:
     """The table of measured upgrades like one."""
-    from benchmark.pairs.prior import Like, default_records
     from benchmark.pairs.records import read_records
+    from benchmark.pairs.tables import Like, default_records
 
     return Like.parse(like).table(read_records(default_records()))
 

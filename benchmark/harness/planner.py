@@ -16,7 +16,6 @@ from benchmark.config.setup import Precision, Setup
 from benchmark.contract import Step
 from benchmark.errors import BenchError, unknown
 from benchmark.harness import work as kinds
-from benchmark.harness.data_stages import data_stage, frozen_views, other_domain, place_of
 from benchmark.harness.graph import (
     EvaluationStage,
     Plan,
@@ -24,7 +23,11 @@ from benchmark.harness.graph import (
     Stage,
     UpdateStage,
     data_source,
+    data_stage,
+    frozen_views,
     one_index,
+    other_domain,
+    place_of,
     plain,
     plain_model,
     record_key,

@@ -18,8 +18,8 @@ from benchmark.config.declarations import Download
 from benchmark.config.files import file_size, read_sealed, sha256_of
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
-from benchmark.harness.artifacts import MODEL
 from benchmark.harness.graph import Stage
+from benchmark.harness.store import MODEL
 from benchmark.harness.work import TakenWork
 from benchmark.records.files import evidence_file
 from benchmark.records.record import KeptCurve, NotNegative, StageRun

@@ -1,17 +1,22 @@
-"""Publish models: of finished stages those that committed records of a board stand on.
+"""Publish what committed records of a board stand on, or pages show of them: models, pictures.
 
-A stage is known by the hash of its weights, which the record of ``independent`` names; the index
-has the name that planning gives it today.
+A model is known by the hash of its weights, which the record of ``independent`` names; the index
+has the name that planning gives its stage today.
 """
 
+import io
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmark.config.files import write_sealed
 from benchmark.config.reading import build
+from benchmark.data.base import DatasetReader, read_options
 from benchmark.errors import BenchError
 from benchmark.harness.core_board import CoreBoard, Unit, unit_request
 from benchmark.harness.published_models import (
@@ -26,12 +31,16 @@ from benchmark.harness.published_models import (
 )
 from benchmark.harness.store import Store
 from benchmark.harness.work import ModelWork
-from benchmark.records.files import read_record
+from benchmark.records.details import Nearest
+from benchmark.records.details_files import find_details
+from benchmark.records.files import StoredRecord, read_record
+from benchmark.records.pictures import SIDE, Pictures, look_at, pictures_name
 from benchmark.records.record import StageRun, record_path
 
 Say = Callable[[str], object]
 Kept = dict[str, tuple[Store, dict[str, Any]]]
 """Hash of the weights -> the store that has them, and what the stage says of itself."""
+_QUALITY = 60  # of WebP: a picture of 32 pixels takes some 300 bytes
 
 
 @dataclass(frozen=True)
@@ -179,3 +188,72 @@ def _copy(model: PublishedModel, kept: tuple[Store, dict[str, Any]] | None, fold
         part = target.with_suffix(".part")
         shutil.copyfile(kept[0].path(kept[1]["name"]) / name, part)
         part.replace(target)
+
+
+def items_shown(stored: Sequence[StoredRecord]) -> dict[str, tuple[StoredRecord, set[int]]]:
+    """Name of a file of pictures -> one of its records, and the rows that pages show, if any."""
+    nearest = {id(each): found for each in stored if (found := _nearest(each)) is not None}
+    bounds = {_board(s): nearest[id(s)] for s in stored if s.record.method == "independent"
+              and id(s) in nearest}  # fmt: skip
+    shown: dict[str, tuple[StoredRecord, set[int]]] = {}
+    for each in stored:
+        name, bound = pictures_name(each.record), bounds.get(_board(each))
+        if name is None or bound is None or id(each) not in nearest:
+            continue
+        rows = shown.setdefault(name, (each, set()))[1]
+        for looked in look_at(nearest[id(each)], bound):
+            rows |= {looked.query, *(item for item, _ in (*looked.before, *looked.after))}
+    return shown
+
+
+def may_be_passed_on(record: StoredRecord) -> bool:
+    """Tell a dataset whose licence lets its pictures be committed."""
+    return _reader(record).pictures
+
+
+def draw_pictures(stored: StoredRecord, rows: Iterable[int], root: Path | None) -> Pictures:
+    """Pictures of items of a record's evaluation set; BenchError if its data are not there."""
+    record, reader = stored.record, _reader(stored)
+    dataset = reader.load(root)
+    wanted = record.dataset.fingerprint if record.dataset else ""
+    if dataset.fingerprint() != wanted:
+        raise BenchError(
+            f"{stored.path}: of other data of {dataset.name} than {root or 'those drawn here'}"
+        )
+    part = (pictures_name(record) or "").rpartition("-")[2]
+    items = reader.evaluation(dataset, part)
+    order = sorted(rows)
+    return {row: _webp(items.images[np.array([row])][0]) for row in order}
+
+
+def _reader(stored: StoredRecord) -> DatasetReader:
+    rules = stored.record.parameters
+    if rules is None:
+        raise BenchError(f"{stored.path}: does not say which options its dataset has")
+    return read_options(rules.track.dataset, rules.track.data)
+
+
+def _board(stored: StoredRecord) -> tuple[object, ...]:
+    r = stored.record
+    changed = repr(sorted(r.changed.items()))
+    return r.protocol, r.protocol_version, r.track, r.track_version, r.seed, changed
+
+
+def _nearest(stored: StoredRecord) -> Nearest | None:
+    try:
+        details = find_details(stored.record, stored.path, with_results=False)
+    except BenchError:
+        return None
+    return None if details is None else details.nearest
+
+
+def _webp(pixels: NDArray[np.uint8]) -> bytes:
+    """An image ``[c, h, w]`` uint8 as WebP."""
+    from PIL import Image
+
+    channels = pixels.transpose(1, 2, 0)
+    image = Image.fromarray(channels[..., 0] if channels.shape[2] == 1 else channels)
+    image.thumbnail((SIDE, SIDE))
+    content = io.BytesIO()
+    image.convert("RGB").save(content, "WEBP", quality=_QUALITY, method=4)
+    return content.getvalue()

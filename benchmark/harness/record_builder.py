@@ -19,10 +19,9 @@ from benchmark.config.recipes import ModelSpec
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import TrackRules
 from benchmark.errors import printable
-from benchmark.harness.artifacts import BACKFILLING, CASES, DETAILS
 from benchmark.harness.cost import cost
 from benchmark.harness.graph import TRAINING, EvaluationStage, Result, Stage
-from benchmark.harness.store import Store
+from benchmark.harness.store import BACKFILLING, CASES, DETAILS, Store
 from benchmark.harness.work import TakenWork, TrainingWork
 from benchmark.records.layout import verdicts
 from benchmark.records.provenance import code_version, hardware, packages

@@ -11,13 +11,12 @@ from pathlib import Path
 
 from benchmark.config.files import bytes_digest
 from benchmark.errors import BenchError
-from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.graph import SCORING, data_source, record_key
 from benchmark.harness.published_models import PublishedModels, read_published
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out, execute
-from benchmark.harness.store import Store
+from benchmark.harness.store import DETAILS, Store
 from benchmark.records.provenance import code_version
 from benchmark.records.record import Record
 from benchmark.records.verified import TOLERANCE, Verified

@@ -11,13 +11,12 @@ from typing import Any, Literal, get_args
 from benchmark.config.files import default_store, digest, writable
 from benchmark.config.places import real
 from benchmark.errors import BenchError, RefusedError, unknown
-from benchmark.harness.artifacts import DETAILS
 from benchmark.harness.execution import Compute, OnResult, PlanProgress, Reporter, run_one
 from benchmark.harness.graph import Plan, Result, Stage, data_source, record_key
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.ray import execute_on_ray
 from benchmark.harness.requests import Key, Request
-from benchmark.harness.store import Store
+from benchmark.harness.store import DETAILS, Store
 from benchmark.records.details_files import check_beside, queries_path
 from benchmark.records.files import read_record
 from benchmark.records.record import Record

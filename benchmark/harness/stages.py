@@ -32,14 +32,22 @@ from benchmark.data.features import Block
 from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.data.splits import narrow, rows_of
 from benchmark.errors import located, unknown
-from benchmark.harness import artifacts
 from benchmark.harness import work as kinds
-from benchmark.harness.artifacts import HEAD, MODEL, load_vectors
 from benchmark.harness.evaluation.cases import Case, build_cases
 from benchmark.harness.evaluation.details import DetailsCollector, score_side_information
 from benchmark.harness.evaluation.partial_backfill import evaluate_backfilling
 from benchmark.harness.features import blocks_of, compute_features, seen_dataset
 from benchmark.harness.published_models import take_files
+from benchmark.harness.store import (
+    BACKFILLING,
+    CASES,
+    DETAILS,
+    HEAD,
+    IMAGES,
+    MODEL,
+    VECTORS,
+    load_vectors,
+)
 from benchmark.harness.work import PlainValues
 from benchmark.models.frozen import find_features
 from benchmark.models.module import load_module, save_module
@@ -112,7 +120,7 @@ def train(work: kinds.ModelWork[Path], context: Context) -> Facts:
     model: Portable
     if work.texts:
         model, encoder, head, curve = train_pair(spec, training, dataset.class_names, trainer)
-        save_module(encoder.cpu(), context.out / f"{artifacts.IMAGES}.safetensors")
+        save_module(encoder.cpu(), context.out / f"{IMAGES}.safetensors")
         facts["image_parameters"] = _size(encoder)
     else:
         model, head = embedding.new_model(spec, training, trainer)
@@ -163,7 +171,7 @@ def embed(work: kinds.EmbeddingWork[Path], context: Context) -> Facts:
         vectors = embedding.embed(model, items.images, device)
         if work.mirrored:
             vectors += embedding.embed(model, items.images, device, change=embedding.mirror)
-    np.save(context.out / artifacts.VECTORS, vectors)
+    np.save(context.out / VECTORS, vectors)
     return {"n": len(vectors), "dim": int(vectors.shape[1])}
 
 
@@ -243,11 +251,11 @@ def _scored(
                 for part in ("scores", "intervals", "over", "counts")
             }
         details.add(case, scored)
-    (context.out / artifacts.DETAILS).write_bytes(details.pack())
-    (context.out / artifacts.CASES).write_text(json.dumps(results, sort_keys=True))
+    (context.out / DETAILS).write_bytes(details.pack())
+    (context.out / CASES).write_text(json.dumps(results, sort_keys=True))
     if len(by_case) < len(tasks):
         curves = evaluate_backfilling(work, items)
-        (context.out / artifacts.BACKFILLING).write_text(json.dumps(curves))
+        (context.out / BACKFILLING).write_text(json.dumps(curves))
     return score_side_information(work, items)
 
 

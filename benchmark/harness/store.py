@@ -1,4 +1,7 @@
-"""Stage outputs on disk: named by content, written whole or not at all, checked before use."""
+"""Stage outputs on disk: named by content, written whole or not at all, checked before use.
+
+The names of their files, and reading vectors.
+"""
 
 import os
 import shutil
@@ -10,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmark.config.files import (
     file_digest,
     plain_io_errors,
@@ -20,12 +26,23 @@ from benchmark.config.files import (
 )
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
+from benchmark.harness.work import EvaluationWork
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 META = "stage.json"
 _LARGEST_META = 64 * 1024 * 1024  # bytes; a training's curves are the most of it
+MODEL = "model.safetensors"
+HEAD = "head.safetensors"
+IMAGES = "images"
+"""The image encoder of a generation whose queries are texts."""
+VECTORS = "vectors.npy"
+CASES = "cases.json"
+BACKFILLING = "backfilling.json"
+DETAILS = "details.gz"
+Stored = tuple[NDArray[np.float32], NDArray[np.float32] | None]
+"""Vectors of a gallery: embeddings and side-information of all items."""
 
 
 class StoredFile(Model):
@@ -265,3 +282,15 @@ def _usage(folder: Path) -> tuple[int, float]:
     about = [each for _, each in _walk(folder)]
     newest = max([folder.lstat().st_mtime, *(each.st_mtime for each in about)])
     return sum(each.st_size for each in about), max(0.0, time.time() - newest)
+
+
+def load_vectors(folder: Path) -> NDArray[np.float32]:
+    """Embeddings of all items, ``[n, d]``."""
+    vectors: NDArray[np.float32] = np.load(folder / VECTORS)
+    return vectors
+
+
+def load_stored(work: EvaluationWork[Path], i: int) -> Stored:
+    """Vectors of a gallery of generation ``i``; its embeddings are also its queries."""
+    side = work.sides[i]
+    return load_vectors(work.vectors[i]), None if side is None else load_vectors(side)

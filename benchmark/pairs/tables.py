@@ -3,14 +3,17 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from benchmark.config.embedders import every_embedder
+from benchmark.config.embedders import Embedder, every_embedder, load_embedder
+from benchmark.errors import BenchError
 from benchmark.pairs import analysis
 from benchmark.pairs.analysis import LINEAR, ROTATION, Held
 from benchmark.pairs.checks import Check
 from benchmark.pairs.records import SIZES, PairRecord
+from benchmark.records.files import evidence_file
 from benchmark.report.numbers import DASH, number
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, shown_table, simple_table
 from benchmark.studies.claims import read_claims
@@ -32,6 +35,8 @@ _ROWS = {
     "cascade": "old query, first 100 rescored",
     "re-embed-short": "re-embed, cut to the old length", REEMBED: "embed everything again",
 }  # fmt: skip
+_NEAREST = 2  # other pairs that are shown
+_SHOWN = (analysis.ROTATION, analysis.LINEAR, "procrustes", "linear", "slerp", "rrf", "cascade")
 
 
 def held_table(records: Records) -> TextTable:
@@ -305,3 +310,55 @@ def shown(its: Sequence[PairRecord]) -> ShownPair:
 def _verdicts(record: PairRecord) -> str:
     said = [analysis.decision(report) or "none" for report in record.reports]
     return ", ".join(f"{v} {said.count(v)}/{len(said)}" for v in dict.fromkeys(said))
+
+
+@dataclass(frozen=True)
+class Like:
+    """A pair by the names of its embedders."""
+
+    old: Embedder
+    new: Embedder
+
+    @classmethod
+    def parse(cls, text: str) -> "Like":
+        """Read ``OLD:NEW``; BenchError naming the nearest embedder where one is unknown."""
+        old, colon, new = text.partition(":")
+        if not colon:
+            raise BenchError(f"--like: expected OLD:NEW, got '{text}'")
+        sides = load_embedder(old), load_embedder(new)
+        if sides[0].modality != sides[1].modality:
+            raise BenchError(f"--like: expected two models of one modality, got {text}")
+        return cls(*sides)
+
+    def distance(self, record: PairRecord) -> tuple[int, float]:
+        """Sides that are other models, then how much larger or smaller they are, by ratios."""
+        sides = (self.old, record.old), (self.new, record.new)
+        ratios = [a.parameters / b.parameters for a, b in sides]
+        return sum(a.id != b.id for a, b in sides), sum(max(r, 1 / r) - 1 for r in ratios)
+
+    def table(self, records: Sequence[PairRecord]) -> TextTable:
+        """The pair and the nearest others that were measured: shares of the upgrade kept.
+
+        Raises:
+            BenchError: If no pair of this modality was measured.
+        """
+        pairs = analysis.by_pair(r for r in records if r.corpus.modality == self.old.modality)
+        if not pairs:
+            raise BenchError(f"--like: no pair of {self.old.modality}s was measured")
+        order = sorted(pairs.values(), key=lambda its: self.distance(its[0]))
+        exact = order[0][0].name == f"{self.old.id}:{self.new.id}"
+        lines = [_line(record) for its in order[: _NEAREST + exact] for record in its]
+        heads = ("old", "new", *_SHOWN)
+        title = "A prior: measured elsewhere, not on your vectors (share of the upgrade kept, %)"
+        return simple_table(title, "pairs-prior", ("pair", "corpus"), heads, lines)
+
+
+def _line(record: PairRecord) -> list[str]:
+    old, new = analysis.whole(record, KEEP), analysis.whole(record, REEMBED)
+    shares = (shown_share(analysis.share(record, name)) for name in _SHOWN)
+    return [record.name, record.corpus.title, number(old), number(new), *shares]
+
+
+def default_records() -> Path:
+    """``results/pairs`` here, or in the checkout; AbsentError if there is none."""
+    return evidence_file("pairs/core.yaml").parent

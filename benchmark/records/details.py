@@ -31,8 +31,7 @@ from benchmark.config.files import read_bytes
 from benchmark.config.reading import Model, parse
 from benchmark.errors import BenchError
 from benchmark.records.layout import changed_at
-from benchmark.records.limits import parse_json
-from benchmark.records.packed import MOST_PACKED, metadata, metadata_of, unpacked
+from benchmark.records.limits import MOST_PACKED, metadata, metadata_of, parse_json, unpacked
 
 SCHEMA = 4
 """Version of the header, the only one that is read but for 3, which evaluations in stores have: 4

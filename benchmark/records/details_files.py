@@ -12,8 +12,7 @@ from benchmark.records.details import (
     read_base,
     unpack_details,
 )
-from benchmark.records.limits import parse_json
-from benchmark.records.packed import MOST_PACKED, metadata
+from benchmark.records.limits import MOST_PACKED, metadata, parse_json
 from benchmark.records.record import Record
 
 

@@ -40,8 +40,7 @@ from benchmark.records.details import (
 )
 from benchmark.records.details_files import details_path, queries_path
 from benchmark.records.files import MOST_BYTES, STUDIES, write_record
-from benchmark.records.limits import parse_json
-from benchmark.records.packed import MOST_PACKED, ordered
+from benchmark.records.limits import MOST_PACKED, ordered, parse_json
 from benchmark.records.pictures import kept_nearest
 from benchmark.records.record import Record
 

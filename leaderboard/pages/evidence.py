@@ -26,7 +26,7 @@ from benchmark.studies.lengths.shares import Lengths, compare_lengths, with_usua
 from benchmark.studies.lengths.shares import tables as length_tables
 from benchmark.studies.transfer import compare_all, networks, read_rules
 from benchmark.studies.transfer import tables as transfer_tables
-from benchmark.studies.transfer.agreement import Agreement, agree, paper_tables
+from benchmark.studies.transfer.compare import Agreement, agree, paper_tables
 from leaderboard.names import file_name
 from leaderboard.pages.claims import claims_pages, tell
 from leaderboard.rank.boards import RankedBoard

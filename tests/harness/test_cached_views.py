@@ -10,9 +10,9 @@ from torch.nn import functional as F
 
 from benchmark.config.recipes import Augment
 from benchmark.data.serialization import read_dataset
-from benchmark.harness.artifacts import VECTORS
 from benchmark.harness.requests import make_request as request
 from benchmark.harness.stages import _rows
+from benchmark.harness.store import VECTORS
 from benchmark.models.backbones import to_unit
 from benchmark.models.module import load_module
 from benchmark.training.closed_form import ridge

@@ -10,9 +10,9 @@ import torch
 from support.made_stages import of_folders
 from support.toy_runs import toy_and_plan
 
-from benchmark.harness.artifacts import VECTORS
 from benchmark.harness.evaluation.cases import build_cases
 from benchmark.harness.requests import make_request as request
+from benchmark.harness.store import VECTORS
 from benchmark.models.module import Portable, load_module, save_module
 
 METHODS = ["bct", "fct", "fct:simclr"]

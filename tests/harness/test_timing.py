@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from benchmark.config.files import read_sealed, write_sealed
-from benchmark.harness import timing
-from benchmark.harness.timing import Timer, convolution
+from benchmark.harness import execution
+from benchmark.harness.execution import Timer, convolution
 
-SHARE = timing._SHARE  # runs of tests take less
+SHARE = execution._SHARE  # runs of tests take less
 
 
 def busy(seconds: float) -> None:
@@ -21,7 +21,7 @@ def busy(seconds: float) -> None:
 def test_the_calibration_is_measured_after_each_epoch_and_not_counted(
     tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("benchmark.harness.timing._APART", 0.0)
+    monkeypatch.setattr("benchmark.harness.execution._APART", 0.0)
     timer = Timer(tmp_path, lambda: busy(0.05))
     for _ in range(3):
         timer.checkpoint()
@@ -37,15 +37,15 @@ def test_short_epochs_are_not_calibrated_each(tmp_path, monkeypatch) -> None:
     for _ in range(40):
         timer.checkpoint()
     assert len(passes) == 2  # the first epoch's, and the one that brings code into reach
-    monkeypatch.setattr("benchmark.harness.timing._APART", 0.02)
+    monkeypatch.setattr("benchmark.harness.execution._APART", 0.02)
     busy(0.03)
     timer.checkpoint()
     assert len(timer.paces) == 2
 
 
 def test_the_calibration_takes_a_few_percent(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("benchmark.harness.timing._APART", 0.0)
-    monkeypatch.setattr("benchmark.harness.timing._SHARE", SHARE)
+    monkeypatch.setattr("benchmark.harness.execution._APART", 0.0)
+    monkeypatch.setattr("benchmark.harness.execution._SHARE", SHARE)
     passes = []
     timer = Timer(tmp_path, lambda: passes.append(busy(0.001)))
     busy(0.4)
@@ -68,7 +68,7 @@ def test_without_a_calibration_there_are_seconds_alone(tmp_path) -> None:
 
 
 def test_a_second_attempt_knows_the_first(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("benchmark.harness.timing._APART", 0.0)
+    monkeypatch.setattr("benchmark.harness.execution._APART", 0.0)
     first = Timer(tmp_path, lambda: None)
     first.checkpoint()
     noted = read_sealed(first.path, 10**6)

@@ -6,7 +6,7 @@ from support.records import make_record
 from support.sites import boards_of
 
 from benchmark.records.published import read_published
-from benchmark.studies.transfer.agreement import Agreement
+from benchmark.studies.transfer.compare import Agreement
 from leaderboard.pages.evidence import PaperBeside, pairs_table, papers_beside
 
 TRACKS = {"rendered": "glyphs", "photographs": "cifar100-small"}

@@ -20,7 +20,7 @@ from benchmark.errors import BenchError
 from benchmark.records.details import Details, Ordering, Picture, QueryResults
 from benchmark.records.details_files import details_path
 from benchmark.records.files import read_record, write_record
-from benchmark.records.packed import MOST_PACKED
+from benchmark.records.limits import MOST_PACKED
 from benchmark.records.published import read_published
 from benchmark.records.slim import pack
 from benchmark.report.costs import method_costs

@@ -12,8 +12,8 @@ from benchmark.errors import BenchError
 from benchmark.pairs import analysis, tables
 from benchmark.pairs.board import load_board
 from benchmark.pairs.corpora import corpus_files
-from benchmark.pairs.prior import Like
 from benchmark.pairs.records import read_record, read_records
+from benchmark.pairs.tables import Like
 from benchmark.studies.claims import read_claims
 
 RESULTS = Path(__file__).parents[2] / "results" / "pairs"

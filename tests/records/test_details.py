@@ -14,7 +14,7 @@ from safetensors.numpy import save
 from support.stored import read_details
 
 from benchmark.errors import BenchError
-from benchmark.records import details, packed
+from benchmark.records import details, limits
 from benchmark.records.details import Details, Nearest, Ordering, Picture, QueryResults
 from benchmark.records.slim import _xz, pack
 
@@ -134,7 +134,7 @@ def test_same_bytes_every_time() -> None:
     with_record = {pack(made(300), MAIN, record='{"run": "ü"}') for _ in range(12)}
     assert len(with_record) == 1
     raw = gzip.decompress(with_record.pop())
-    assert [*packed.metadata_of(Path("x"), raw)] == ["details", "record"]
+    assert [*limits.metadata_of(Path("x"), raw)] == ["details", "record"]
 
 
 @pytest.mark.parametrize(("n", "cases"), [(7000, 30), (60_000, 3), (200_000, 3)])
@@ -211,7 +211,7 @@ def test_refused(tmp_path) -> None:
         "not gzip: the file goes on": good + good,
         "unpacks to more": gzip.compress(bytes(1 << 24)),
         "not a details file": gzip.compress(b"\x05" + bytes(40)),
-        "expected at most": bytes(packed.MOST_PACKED + 1),
+        "expected at most": bytes(limits.MOST_PACKED + 1),
         "schema: expected 4, got 9": edited(lambda h, a: h.update(schema=9)),
         "unknown key 'extra'": edited(lambda h, a: h.update(extra=1)),
         "missing array 'answers0'": edited(lambda h, a: a.pop("answers0")),

@@ -13,7 +13,7 @@ from benchmark.config.files import SEAL, file_digest, read_bytes, seal_of
 from benchmark.records.details import Details, QueryResults, unpack_details
 from benchmark.records.details_files import details_path
 from benchmark.records.files import StoredRecord, read_record
-from benchmark.records.packed import MOST_PACKED
+from benchmark.records.limits import MOST_PACKED
 from benchmark.records.record import record_path
 from benchmark.records.slim import pack
 from support.records import make_record

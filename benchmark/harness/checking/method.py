@@ -9,14 +9,13 @@ from benchmark.config.setup import Setup
 from benchmark.data.base import read_options
 from benchmark.data.serialization import read_dataset
 from benchmark.errors import BenchError, DivergedError, RefusedError, located
-from benchmark.harness.artifacts import MODEL, load_stored, load_vectors
 from benchmark.harness.checking.parts import Given, check_parts
 from benchmark.harness.checking.repeats import check_replays
 from benchmark.harness.execution import Compute, faults_of_adapters, run_one
 from benchmark.harness.graph import Result, Stage
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out
-from benchmark.harness.store import Store
+from benchmark.harness.store import MODEL, Store, load_stored, load_vectors
 from benchmark.harness.work import EvaluationWork, UpdateWork
 
 _CPU = Compute("cpu")

@@ -16,10 +16,10 @@ from benchmark.contract.conversion import PARTS
 from benchmark.contract.lists import ranks
 from benchmark.data.base import Images
 from benchmark.errors import BenchError
-from benchmark.harness.artifacts import HEAD, Stored
 from benchmark.harness.checking.replay import applied, outputs_of
 from benchmark.harness.cost import multiply_adds
 from benchmark.harness.evaluation.cases import load_merge
+from benchmark.harness.store import HEAD, Stored
 from benchmark.models.backbones import Encoder
 from benchmark.models.module import Portable, load_module
 from benchmark.training.embedding import embed

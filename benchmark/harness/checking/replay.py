@@ -23,10 +23,9 @@ from benchmark.contract.arrays import apply
 from benchmark.data.base import Dataset, DatasetReader, Evaluation, read_options
 from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.errors import PassedOverWarning
-from benchmark.harness.artifacts import VECTORS
 from benchmark.harness.graph import Stage
 from benchmark.harness.stages import Context, run_stage
-from benchmark.harness.store import Store
+from benchmark.harness.store import VECTORS, Store
 from benchmark.harness.work import DataWork, EmbeddingWork
 from benchmark.models.module import Portable, load_module
 from benchmark.training.device import Device

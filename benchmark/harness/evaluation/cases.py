@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmark.contract import TwoLists
 from benchmark.contract.arrays import apply_part
 from benchmark.errors import BenchError
-from benchmark.harness.artifacts import Stored, load_stored, load_vectors
+from benchmark.harness.store import Stored, load_stored, load_vectors
 from benchmark.harness.work import EvaluationWork
 from benchmark.models.module import load_module
 from benchmark.tasks.base import SecondList

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from benchmark.config import registry
 from benchmark.data.base import Evaluation
-from benchmark.harness.artifacts import load_stored
 from benchmark.harness.evaluation.cases import Case
 from benchmark.harness.evaluation.partial_backfill import LastUpdate
+from benchmark.harness.store import load_stored
 from benchmark.harness.work import EvaluationWork
 from benchmark.metrics.backfill_orders import by_score
 from benchmark.metrics.similarity import linear_cka, unit

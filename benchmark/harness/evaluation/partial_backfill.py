@@ -14,8 +14,8 @@ from benchmark.contract import Head, Portable
 from benchmark.contract.arrays import apply, apply_part
 from benchmark.data.base import Evaluation
 from benchmark.errors import BenchError
-from benchmark.harness.artifacts import HEAD, load_stored
 from benchmark.harness.evaluation.cases import convert, has_part, load_merge, view
+from benchmark.harness.store import HEAD, load_stored
 from benchmark.harness.work import EvaluationWork
 from benchmark.metrics import backfill_orders
 from benchmark.metrics.similarity import unit
