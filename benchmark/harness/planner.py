@@ -38,9 +38,7 @@ from benchmark.records.slim import DRAWN_SEED
 from benchmark.records.stage_titles import MODEL, TEXT_MODELS, StageTitle
 from benchmark.training.side_kinds import SIDES
 
-_NOT_EMBEDDING = (
-    "transform_steps", "transform_batch", "transform_views", "side_epochs", "simclr"
-)  # fmt: skip
+_NOT_EMBEDDING = ("transform_steps", "transform_batch", "transform_views", "side_epochs", "simclr")
 _EVERYTHING = {"classes": (0.0, 1.0), "images": (0.0, 1.0), "order": "dataset", "seed": 0}
 Chain = list[tuple[int, Stage]]
 """Generations and their models, oldest first."""

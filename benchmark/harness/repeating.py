@@ -153,9 +153,8 @@ def repeat(
 
 
 def results_by_query(
-    record: Record, store: Path, *, data_root: Path | None = None,
-    reporter: Reporter | None = None,
-) -> bytes:  # fmt: skip
+    record: Record, store: Path, *, data_root: Path | None = None, reporter: Reporter | None = None
+) -> bytes:
     """All results by query of a record, from its evaluation in a store or computed again.
 
     Raises:

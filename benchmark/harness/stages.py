@@ -331,9 +331,8 @@ def _weights(spec: ModelSpec) -> Facts:
 def _trainer(work: kinds.TrainingWork[Path], context: Context) -> Trainer:
     recipe = build(Recipe, work.recipe, "stage: recipe")
     return Trainer(
-        recipe, work.seed, context.device, context.checkpoints, context.progress,
-        context.within,
-    )  # fmt: skip
+        recipe, work.seed, context.device, context.checkpoints, context.progress, context.within
+    )
 
 
 def _generation(

@@ -35,9 +35,8 @@ class SideEncoder(Portable):
     """An encoder with one more batch norm at its end (appendix D.4.1)."""
 
     def __init__(
-        self, backbone: str, channels: int, image_size: int, dim: int,
-        input_size: int | None = None,
-    ) -> None:  # fmt: skip
+        self, backbone: str, channels: int, image_size: int, dim: int, input_size: int | None = None
+    ) -> None:
         super().__init__()
         self.encoder = Encoder(backbone, dim, channels, image_size, input_size=input_size)
         self.norm = nn.BatchNorm1d(dim)

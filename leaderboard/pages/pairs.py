@@ -15,9 +15,7 @@ FOLDER = "pairs"
 """Below a folder of records."""
 
 
-def read_pairs(
-    roots: Sequence[Path], damaged: Callable[[BenchError], object]
-) -> list[PairRecord]:  # fmt: skip
+def read_pairs(roots: Sequence[Path], damaged: Callable[[BenchError], object]) -> list[PairRecord]:
     """Records in ``pairs`` below some folders; ``damaged`` is called with what is no record."""
     found = []
     for path in sorted(p for root in roots for p in (root / FOLDER).glob("*/*--*.json")):

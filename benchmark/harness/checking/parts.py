@@ -150,9 +150,7 @@ def check_changes(given: Given, outputs: Mapping[str, Sequence[Vectors]]) -> Non
     parts, changes = given.parts(), given.method.changes
     # What only cuts a longer embedding is a part of that.
     queries = "joint_view" if "joint_view" in parts else "query_view"
-    declared = {
-        "convert": ("gallery", {"gallery"}), queries: ("queries", {"queries", "dimension"})
-    }  # fmt: skip
+    declared = {"convert": ("gallery", {"gallery"}), queries: ("queries", {"queries", "dimension"})}
     for part, (word, enough) in declared.items():
         if part in parts and not enough & {*changes}:
             what = "stored gallery" if word == "gallery" else "new queries"

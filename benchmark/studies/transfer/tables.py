@@ -34,9 +34,8 @@ def tau_table(found: Sequence[Transfer], rules: TransferRules, title: str, slug:
     columns = ["methods", "tau-b", "weighted", "ceiling", "alike"]
     lines = [_line(t) for t in found]
     return simple_table(
-        title, slug, heads, columns, lines, [_data(t) for t in found],
-        notes=tuple(_notes(rules)),
-    )  # fmt: skip
+        title, slug, heads, columns, lines, [_data(t) for t in found], notes=tuple(_notes(rules))
+    )
 
 
 def _line(t: Transfer) -> list[str]:
