@@ -33,7 +33,6 @@ from leaderboard.names import file_name, method_href, record_files, record_href,
 from leaderboard.pages import changes, front, tables, templates
 from leaderboard.pages.board import board_page, downloads
 from leaderboard.pages.claims import Told
-from leaderboard.pages.compare import compare
 from leaderboard.pages.evidence import (
     FIGURES,
     evidence_page,
@@ -203,7 +202,7 @@ class _SitePages:
         more = {"rules": RULE, "newest": newest, "n_skipped": skipped}
         self._page("boards", "boards.html", **scenarios, **more)
         self._page("methods", "methods.html", **front.method_tables(self.info.values(), self.told))
-        self._page("compare", "compare.html", **compare(self.boards))
+        self._page("compare", "compare.html", **front.compare(self.boards))
         self._published()
         if self.pairs:
             self._drawn("pairs", pairs_page(self.pairs, self.probed))

@@ -3,7 +3,7 @@
 from support.records import make_record
 from support.sites import boards_of, write
 
-from leaderboard.pages.compare import compare
+from leaderboard.pages.front import compare
 from leaderboard.site import build_folder
 
 

@@ -14,7 +14,7 @@ from support import planted
 from support.packages import installed, write_package
 
 from benchmark.errors import BenchError, PassedOverWarning
-from benchmark.harness.checking import repeats, replay
+from benchmark.harness.checking import method, replay
 from benchmark.harness.checking.method import check_method
 from benchmark.training import loop
 
@@ -51,7 +51,7 @@ class Here:
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(repeats, "Elsewhere", Here)
+    monkeypatch.setattr(method, "Elsewhere", Here)
 
 
 def fault(name: str, store: Path) -> str:
