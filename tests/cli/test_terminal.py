@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 from support.made_stages import titled
+from support.upgrades import planted, write_upgrade
 
 from benchmark.cli import app
 from benchmark.cli.output import echo, echo_json, plain_errors
@@ -48,12 +49,15 @@ def test_a_full_disk_behind_the_output(words):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_files_of_a_report_are_written_though_its_words_are_not(tmp_path):
-    words = "upgrade", "--demo", "--report", str(tmp_path / "a.html")
+    written_to = tmp_path / "report"
+    written_to.mkdir()
+    asked = write_upgrade(tmp_path, planted(n=200, q=30, dim=8))
+    words = [*map(str, asked), "--report", str(written_to / "a.html")]
     with Path("/dev/full").open("w") as full:
         ended = bench(*words, stdout=full)
         assert ended.returncode == 2
         one_line(ended.stderr, "the disk is full")
-        written = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+        written = {path.name: path.stat().st_size for path in written_to.iterdir()}
         assert written.keys() == {"a.html", "a.json"} and all(written.values())
         ended = bench(*words, "--fail-if", "share<2", stdout=full)
     assert ended.returncode == 3

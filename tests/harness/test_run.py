@@ -117,6 +117,7 @@ def test_second_call_loads_no_torch(done, cards, monkeypatch) -> None:
              "--out", str(folder / "runs"), "--store", str(folder / "nothing")]  # fmt: skip
     # The first page of all makes the cards of the methods, which takes torch.
     monkeypatch.setenv("COMPATBENCH_STORE", str(cards))
+    monkeypatch.setattr("benchmark.report.plots.records.plot", lambda *_: None)
     assert call(*words)[0] == 0
     code = (
         f"import sys\nfrom benchmark.cli.app import main\ntry: main({words})\n"

@@ -29,7 +29,7 @@ def few_draws():
 @pytest.fixture(scope="module")
 def worse():
     """The new model is the old one with noise, in another rotation: it ranks worse."""
-    made = planted(noise=0.8, n=4000, q=120)
+    made = planted(noise=0.8, n=2000, q=120)
     given = made.arguments(np.arange(len(made.new)))
     rows = made.sample(300)
     return given | {
@@ -55,9 +55,9 @@ def test_a_worse_model_is_refused(worse):
 
 def test_own_items_without_a_new_vector_are_no_rivals():
     """Each query is an item, whose neighbours are relevant; the sample has none of these items."""
-    made = planted(noise=0.3, n=2000, q=1)
+    made = planted(noise=0.3, n=1500, q=1)
     rng = np.random.default_rng(3)
-    own = rng.choice(len(made.new), 150, replace=False)
+    own = rng.choice(len(made.new), 100, replace=False)
     near = all_scores(made.new[own], made.new) + 0.1 * rng.normal(size=(len(own), len(made.new)))
     near[:, own] = -np.inf
     relevant = np.argsort(-near, axis=1)[:, :3]

@@ -96,9 +96,9 @@ def average_precision(scores, relevant):
 
 
 def test_a_cascade_finds_what_is_behind_its_window_by_the_first_list():
-    """Classes of some 500 items, of which 200 are rescored."""
+    """Classes of some 300 items, of which 200 are rescored."""
     rng = np.random.default_rng(1)
-    label, own = rng.integers(0, 6, 3000), rng.integers(0, 6, 40)
+    label, own = rng.integers(0, 6, 1800), rng.integers(0, 6, 40)
     centres = rng.normal(size=(6, 24))
     items, queries = (
         (centres[of] + 1.3 * rng.normal(size=(len(of), 24))).astype(np.float32)
@@ -125,8 +125,8 @@ def test_a_cascade_finds_what_is_behind_its_window_by_the_first_list():
         "maps": "linear",
     }
     whole = benchmark.upgrade(old, items, **given).document
-    rows = np.sort(rng.choice(3000, 900, replace=False))
-    ids = {"old_gallery": np.arange(3000), "new_gallery": rows}
+    rows = np.sort(rng.choice(1800, 600, replace=False))
+    ids = {"old_gallery": np.arange(1800), "new_gallery": rows}
     part = benchmark.upgrade(old, items[rows], **given, ids=ids).document
     scores = [
         next(each["score"] for each in document["strategies"] if each["name"] == "cascade")
@@ -134,7 +134,7 @@ def test_a_cascade_finds_what_is_behind_its_window_by_the_first_list():
     ]
     assert scores[0]["value"] == pytest.approx(expected(relevant | True), abs=1e-4)
     # Relevant items that have no new vector are left out.
-    counted = expected(~relevant | np.isin(np.arange(3000), rows))
+    counted = expected(~relevant | np.isin(np.arange(1800), rows))
     assert abs(scores[1]["value"] - counted) <= 2 * scores[1]["sampling"]
 
 

@@ -19,16 +19,14 @@ from benchmark.upgrade import run
 from benchmark.upgrade.decide.gate import Condition
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.formats.rows import ArrayRows
+from benchmark.upgrade.measure import list_estimate
 from benchmark.upgrade.read.inputs import read_inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints, UpgradeRequest, missing
 from benchmark.upgrade.show.page import render
 from benchmark.upgrade.show.tables import tables
 from benchmark.upgrade.show.wording import headline, reasons
 
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws():
-    """All draws: what is planted is found in their mean."""
+ALL_DRAWS = list_estimate.DRAWS
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +36,13 @@ def made():
 
 @pytest.fixture(scope="module")
 def sampled(made):
-    """The report from a sample of the gallery, and the study that it is of."""
+    """The report from a sample of the gallery, and the study that it is of.
+
+    By all draws: what is planted is found in their mean.
+    """
     kept, study = [], run.study
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(list_estimate, "DRAWS", ALL_DRAWS)
         patch.setattr(run, "study", lambda *given: kept.append(study(*given)) or kept[-1])
         report = benchmark.upgrade(**made.arguments(made.sample(800)), items=1_000_000, price=0.5)
     (only,) = kept
