@@ -44,6 +44,7 @@ def test_folder_of_photographs(tmp_path) -> None:
         tmp_path, ["fct"], "open-class", "folder", data_root=tmp_path / "d",
         settings={
             "recipe.epochs": 2, "recipe.transform_steps": 10, "recipe.precision": "32-true",
+            "fct.width": 16,
             "old.backbone": "convnet-4", "new.backbone": "convnet-4",
         },
     )  # fmt: skip

@@ -41,8 +41,8 @@ def same(a, b):
 @pytest.mark.parametrize("kind", MODULES.values())
 def test_the_loss_falls(kind, data, spec, trainer):
     """By thirds of the training: a contrastive loss moves with the views drawn in an epoch."""
-    _, curve = trained(kind, spec, data, trainer(epochs=24, precision="bf16-mixed"))
-    first, *_, last = np.reshape(curve.loss, (3, 8)).mean(axis=1)
+    _, curve = trained(kind, spec, data, trainer(epochs=12, precision="bf16-mixed"))
+    first, *_, last = np.reshape(curve.loss, (3, 4)).mean(axis=1)
     assert last < first
 
 

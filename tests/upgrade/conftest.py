@@ -39,7 +39,7 @@ class AddsSide(Portable):
 def few_draws():
     """A report draws fewer galleries as they may be, of which it is half; estimates' tests all."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("benchmark.upgrade.measure.list_estimate.DRAWS", 12)
+        patch.setattr("benchmark.upgrade.measure.list_estimate.DRAWS", 6)
         yield
 
 

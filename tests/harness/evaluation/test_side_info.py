@@ -198,7 +198,8 @@ def test_records(tmp_path, heard, monkeypatch):
     monkeypatch.setattr(cls, "update", lambda me, job: seen.append(job.old.side) or train(me, job))
     made = run(
         ["fct", "fct:alternative", "fct:simclr-other", "l2"], "side-information", "toy",
-        settings={"recipe.transform_steps": 2, "recipe.epochs": 1, "recipe.side_epochs": 1},
+        settings={"recipe.transform_steps": 2, "recipe.epochs": 1, "recipe.side_epochs": 1,
+                  "fct.width": 16},
         store=tmp_path / "store", out=tmp_path / "runs", compute=Compute("cpu"), reporter=heard,
     )  # fmt: skip
     bound, none, alternative, other, trained = made
