@@ -1,5 +1,6 @@
 """Output of the command to a terminal, and its end when files cannot be read or written."""
 
+import contextlib
 import errno
 import json
 import os
@@ -48,20 +49,18 @@ def test_a_full_disk_behind_the_output(words):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_files_of_a_report_are_written_though_its_words_are_not(tmp_path):
+def test_files_of_a_report_are_written_though_its_words_are_not(capsys, tmp_path):
+    """In this process: what the one above shows of another is not the files."""
     written_to = tmp_path / "report"
     written_to.mkdir()
-    asked = write_upgrade(tmp_path, planted(n=200, q=30, dim=8))
-    words = [*map(str, asked), "--report", str(written_to / "a.html")]
-    with Path("/dev/full").open("w") as full:
-        ended = bench(*words, stdout=full)
-        assert ended.returncode == 2
-        one_line(ended.stderr, "the disk is full")
-        written = {path.name: path.stat().st_size for path in written_to.iterdir()}
-        assert written.keys() == {"a.html", "a.json"} and all(written.values())
-        ended = bench(*words, "--fail-if", "share<2", stdout=full)
-    assert ended.returncode == 3
-    one_line(ended.stderr, "failed: share<2")
+    words = write_upgrade(tmp_path, planted(n=200, q=30, dim=8))
+    words += ["--report", written_to / "a.html"]
+    with Path("/dev/full").open("w") as full, contextlib.redirect_stdout(full):
+        one_line(ended_with(capsys, *words), "the disk is full")
+    written = {path.name: path.stat().st_size for path in written_to.iterdir()}
+    assert written.keys() == {"a.html", "a.json"} and all(written.values())
+    with Path("/dev/full").open("w") as full, contextlib.redirect_stdout(full):
+        one_line(ended_with(capsys, *words, "--fail-if", "share<2", code=3), "failed: share<2")
 
 
 def test_how_long_a_run_takes_is_told_before_or_as_soon_as_it_can_be_known(capsys):
@@ -95,10 +94,10 @@ def test_letters_that_the_encoding_lacks(monkeypatch):
     assert (ended.returncode, ended.stderr) == (0, "") and ended.stdout.isascii()
 
 
-def ended_with(capsys, *words):
+def ended_with(capsys, *words, code=2):
     with pytest.raises(SystemExit) as ended:
         app.main([*map(str, words)])
-    assert ended.value.code == 2
+    assert ended.value.code == code
     return capsys.readouterr().err
 
 
