@@ -26,11 +26,9 @@ HEAVY = {"torch", "timm", "lightning_fabric", "matplotlib", "pandas", "numba"}
 @pytest.mark.parametrize(
     ("code", "heavy"),
     [
-        ("import benchmark", HEAVY),
-        ("import benchmark.cli.app", HEAVY),
         ("import benchmark.api, benchmark.records.record, benchmark.harness.graph", HEAVY),
-        ("from benchmark.config import registry; registry.method_file('bct:distill').summary",
-         HEAVY),
+        ("from benchmark.config import registry; file = registry.method_file('bct:distill')\n"
+         "file.summary, file.fingerprint", HEAVY),
         ("import benchmark.metrics.catalog, benchmark.report.tables, leaderboard",
          HEAVY | {"seaborn", "jinja2", "rich"}),
         ("from benchmark.config import registry\nfor name in registry.tasks(): registry.task(name)",

@@ -1,7 +1,6 @@
 """Fingerprints of adapters: of their code, not of their words or their layout."""
 
 import re
-import subprocess
 import sys
 
 import pytest
@@ -128,14 +127,11 @@ def test_second_hand_sources_are_told_apart(tmp_path, monkeypatch):
         wrong.fidelity()
 
 
-def test_it_names_the_work_and_loads_no_torch():
+def test_it_names_the_work():
     bct, variant = (registry.method_file(name) for name in ("bct", "bct:distill"))
     assert bct.fingerprint == variant.fingerprint
     names = {registry.method_file(name).fingerprint for name in registry.method_files()}
     assert len(names) == len(registry.method_files())
-    code = "import sys; from benchmark.config.registry import method_file"
-    code += "; method_file('bct').fingerprint; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("name", registry.method_files())

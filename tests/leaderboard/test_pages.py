@@ -230,24 +230,6 @@ def test_a_method_has_every_scenario_in_one_list(built):
     assert listed
 
 
-def test_who_is_first_on_a_backfilling_board_beats_waiting(built):
-    """By the records' own areas: nobody that has a rank lies below the independent model."""
-    for page, records in boards(*built):
-        areas = defaultdict(dict)
-        for record in records:
-            for name, order in record.orders.items():
-                areas[record.method, name][record.seed] = order.area.get("cmc_at_1")
-        without = areas.get(("independent", "random"))
-        if not without or None in without.values():
-            continue
-        for metric, method, said in rankings(page):
-            if metric != "cmc_at_1" or said["rank"][1] in ("", "-") or method == "independent":
-                continue
-            seeds = sorted(r.seed for r in records if r.method == method)
-            value = float(said["area"][0])
-            assert value > fmean(without[seed] for seed in seeds if seed in without), method
-
-
 def test_second_hand_methods_are_marked_in_rows_and_told_on_their_page(make, tmp_path):
     records = [make(m, s) for m, s in (("independent", 0.1), ("csd", 0.7), ("bct", 0.6))]
     build([*records], tmp_path)
