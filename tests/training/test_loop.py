@@ -83,7 +83,7 @@ def test_a_callback_that_evaluates_does_not_stop_the_training_mode(trainer):
     trainer().run(module, 8, Budget(4, 4), on_epoch=lambda *_: module.eval())
 
 
-@pytest.mark.parametrize(("n", "steps"), [(5000, 350), (40, 90), (3000, 3000)])
+@pytest.mark.parametrize(("n", "steps"), [(5000, 350), (40, 90), (3000, 600)])
 def test_progress_is_told_within_epochs(n, steps):
     """Maps of many pairs end within their first epoch, large models stay in one for hours."""
     within, ends = [], []
