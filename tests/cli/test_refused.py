@@ -46,7 +46,8 @@ def test_without_the_bounds_there_are_no_records(tmp_path):
 
 def _seeds(tmp_path, **options):
     return run(
-        ["l2"], "open-class", "toy", seeds=[0, 1, 2], settings={"recipe.epochs": 1},
+        ["l2"], "open-class", "toy", seeds=[0, 1, 2],
+        settings={"recipe.epochs": 1, "data.classes": 16},
         store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu"), **options,
     )  # fmt: skip
 

@@ -240,6 +240,7 @@ def test_what_is_set_is_checked(board_file, tmp_path) -> None:
     one = on_toy(set={"recipe.lnegth": 2})
     (status, *_) = unit_statuses(read_core_board(board_file(boards=[one])), tmp_path, {})
     assert "did you mean 'length'" in status.unknown
+    assert list(stages_left([status], {}, "32-true")) == [None]
 
 
 def test_records_of_another_old_model_are_not_there(board_file, put, tmp_path) -> None:
@@ -354,12 +355,6 @@ def test_what_units_share_is_left_once(board_file, tmp_path) -> None:
     assert {stage.kind for stage in second} == {"update", "embed", "evaluate"}
     again, _ = stages_left(statuses, {}, board.precision, {s.name for s in first}.__contains__)
     assert again == []
-
-
-def test_what_cannot_be_planned_is_unknown(board_file, tmp_path) -> None:
-    one = on_toy(set={"recipe.x": 2})
-    status, *_ = unit_statuses(read_core_board(board_file(boards=[one])), tmp_path, {})
-    assert list(stages_left([status], {}, "32-true")) == [None]
 
 
 def test_commands(board_file, put, tmp_path) -> None:

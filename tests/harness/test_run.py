@@ -23,6 +23,7 @@ from benchmark.records.files import read_record, write_record
 CPU = Compute("cpu")
 METHODS = ["bct", "residual-mlp", "mixbct"]
 ROOT = Path(__file__).parents[2]
+SMALL = ONE_EPOCH | {"data.classes": 16}
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +177,7 @@ def test_not_applicable_is_a_row(done, tmp_path) -> None:
 
 
 def test_unequal_sizes(tmp_path) -> None:
-    changes = {"old.dim": 8, **ONE_EPOCH}
+    changes = {"old.dim": 8, **SMALL}
     records = toy(["l2", "linear"], tmp_path / "s", tmp_path / "o", settings=changes)
     independent, l2, linear = records
     assert "new/old" not in independent.scores
@@ -211,9 +212,7 @@ def test_existing_overwrite_computes_anew(done, heard, tmp_path) -> None:
 
 def test_overwrite_computes_what_plans_share_once(heard, tmp_path) -> None:
     """Two settings of a protocol, or two lists of methods, share the models that both compare."""
-    requests = [
-        make_request([m], "open-class", "toy", settings=ONE_EPOCH) for m in ("l2", "linear")
-    ]
+    requests = [make_request([m], "open-class", "toy", settings=SMALL) for m in ("l2", "linear")]
     for _ in range(2):
         heard.titles.clear()
         carry_out(requests, "overwrite", tmp_path / "store", tmp_path / "runs", CPU, heard)

@@ -111,7 +111,8 @@ RUN = [*NAMES, "procrustes:query"]
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     settings = {f"{n}.width": 16 for n in NAMES if hasattr(CLASSES[n], "width")}
-    settings |= {f"mini-vec2vec.{name}": value for name, value in QUICK.items()}
+    rotations = [n for n in NAMES if n.startswith("mini-vec2vec")]
+    settings |= {f"{n}.{name}": value for n in rotations for name, value in QUICK.items()}
     settings |= {"data.classes": 16, **ONE_EPOCH}
     return run_toy(RUN, tmp_path_factory.mktemp("run"), "side-information", **settings)
 

@@ -200,7 +200,7 @@ def test_fit(pairs, distance, precision):
     old, new = pairs
     method = FCT(width=32)
     fitted = method.learn(
-        Pairs(old, new, distance=distance), map_trainer(precision=precision, steps=150)
+        Pairs(old, new, distance=distance), map_trainer(precision=precision, steps=90)
     )
     convert, loss = fitted.convert, fitted.curves["map"].loss
     assert loss[-1] < 0.5 * loss[0]
@@ -259,7 +259,7 @@ def test_side_information_is_used(pairs):
     """Old vectors that say nothing, side-information that says everything."""
     _, new = pairs
     blind = Pairs(torch.randn(200, 6), new, side=2 * new)
-    fitted = FCT(width=32, side="simclr").learn(blind, map_trainer(steps=150))
+    fitted = FCT(width=32, side="simclr").learn(blind, map_trainer(steps=90))
     convert, curves = fitted.convert, fitted.curves
     assert curves["map"].loss[-1] < 0.3 * curves["map"].loss[0]
     assert convert.dim_side == 5
@@ -272,7 +272,7 @@ def test_a_map_of_side_information_where_a_later_update_follows(pairs, tmp_path)
     wanted = torch.tanh(torch.cat([old, side], dim=1)[:, 3:10]) * 2
     given = Pairs(old, new, side=side, new_side=wanted)
     method = FCT(width=32, side="simclr")
-    fitted = method.learn(given, map_trainer(steps=150))
+    fitted = method.learn(given, map_trainer(steps=90))
     made = fitted.convert
     assert isinstance(made, WithSide) and set(fitted.curves) == {"map", "side"}
     with torch.inference_mode():
@@ -282,7 +282,7 @@ def test_a_map_of_side_information_where_a_later_update_follows(pairs, tmp_path)
     spread = (wanted - wanted.mean(0)).square().sum(1).mean()
     assert (carried - wanted).square().sum(1).mean() < 0.4 * spread
     # h is the one of an update without a successor: g takes nothing from it.
-    alone = method.learn(Pairs(old, new, side=side), map_trainer(steps=150)).convert
+    alone = method.learn(Pairs(old, new, side=side), map_trainer(steps=90)).convert
     assert isinstance(alone, Transformation)
     states = [m.state_dict() for m in (alone, made.h, made.g)]
     assert all(torch.equal(v, states[1][k]) for k, v in states[0].items())

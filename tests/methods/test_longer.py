@@ -13,7 +13,7 @@ def records(tmp_path_factory):
     # Of 16 old dimensions phi_5 mixes 12: with the default of 32 there would be none to mix.
     settings = {
         "new.dim": 24, "protocol.old_head": "kept", "bt2.extra": 4, "bct-extra.extra": 4,
-        "matryoshka-bct.extra": 4,
+        "matryoshka-bct.extra": 4, "data.classes": 16,
     }  # fmt: skip
     return run_toy([*LONGER, *SAME], tmp_path_factory.mktemp("run"), **settings, **ONE_EPOCH)
 

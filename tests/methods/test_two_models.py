@@ -262,7 +262,8 @@ RUN = ["rank-merge", "rrf", "score-merge", "cascade:top-1000", "cascade:top-10",
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    return run_toy(RUN, tmp_path_factory.mktemp("run"), "backfill", **ONE_EPOCH)
+    few = {"data.classes": 16, **ONE_EPOCH}
+    return run_toy(RUN, tmp_path_factory.mktemp("run"), "backfill", **few)
 
 
 RANKED = ("cmc_at_1", "cmc_at_5", "map")

@@ -25,13 +25,13 @@ def test_draws_have_the_upgrade_and_share_that_they_say():
 
 def test_rows_of_a_small_simulation(monkeypatch):
     monkeypatch.setattr(verdicts, "QUERIES", (100,))
-    rows = verdicts.rows(samples=5)
+    rows = verdicts.rows(samples=2)
     assert [(row["tried"], row["share"]) for row in rows] == [
         (tried, share) for tried in verdicts.TRIED for share in (None, 0.8, 0.9, 1.0)
     ]
     for row in rows:
         assert row["keep"] + row["strategy"] + row["re-embed"] == pytest.approx(1)
-    assert rows == verdicts.rows(samples=5)
+    assert rows == verdicts.rows(samples=2)
 
 
 def test_what_is_committed_is_rarely_wrong():
