@@ -71,16 +71,6 @@ def test_a_run_that_overwrites_begins_anew(monkeypatch, tmp_path):
     assert code == 130 and err.endswith("bench: stopped; --existing overwrite begins anew\n")
 
 
-@pytest.mark.slow
-def test_a_run_that_is_terminated_says_so_too(tmp_path):
-    store = tmp_path / "s"
-    code, err = stopped(
-        tmp_path, *RUN, "--store", store, begun=lambda _: store.exists(), by=signal.SIGTERM
-    )
-    assert code == 143 and "Traceback" not in err
-    assert err.splitlines()[-1] == "bench: stopped; the same command goes on from here"
-
-
 def test_other_verbs_say_that_they_stop(tmp_path):
     def waited(pid):
         time.sleep(2.5)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 from support.made_stages import titled
+from support.mounts import small_disk
 from support.upgrades import planted, write_upgrade
 
 from benchmark.cli import app
@@ -182,27 +183,14 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert path.read_text() == "before" and [*tmp_path.iterdir()] == [path]
 
 
-@pytest.fixture
-def tiny(tmp_path):
-    """A disk of 64 KiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
-    try:
-        subprocess.run(mounted, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("needs the right to mount a file system")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
 @pytest.mark.parametrize("verb", ["leaderboard", "plot"])
-def test_a_full_disk_under_a_writer(capsys, tiny, verb):
+def test_a_full_disk_under_a_writer(capsys, tmp_path, verb):
     record = next((ROOT / "results" / "measured").rglob("seed-0.json"))
-    err = ended_with(capsys, verb, record.parent, "--out", tiny)
-    one_line(err, "the disk is full")
-    pages = [path for path in tiny.rglob("*") if path.suffix in (".html", ".png", ".svg")]
-    assert all(path.stat().st_size for path in pages)
+    with small_disk(tmp_path / "disk", 64 * 1024) as disk:
+        err = ended_with(capsys, verb, record.parent, "--out", disk)
+        one_line(err, "the disk is full")
+        pages = [path for path in disk.rglob("*") if path.suffix in (".html", ".png", ".svg")]
+        assert all(path.stat().st_size for path in pages)
 
 
 def test_pages_show_control_characters():

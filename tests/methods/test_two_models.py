@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from support.toy_runs import ONE_EPOCH, run_toy
+from support.upgrades import unit
 
 from benchmark.config import registry
 from benchmark.contract import Between, Conversion
@@ -12,11 +13,6 @@ from benchmark.metrics import backfill_curves
 from benchmark.models.parts import Affine
 from benchmark.ranking import ranks
 from benchmark.records.consistency import contradictions
-
-
-def unit(x):
-    x = np.asarray(x, np.float64)
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
 @pytest.fixture(scope="module", params=[12, 9, 15], ids=["same", "shorter", "longer"])

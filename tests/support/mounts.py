@@ -11,9 +11,10 @@ import pytest
 
 
 def _mount(*words: str) -> None:
-    done = subprocess.run(["mount", *words], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+    try:
+        subprocess.run(["mount", *words], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"nothing can be mounted here: {getattr(error, 'stderr', error)!s:.200}")
 
 
 def _unmount(folder: Path) -> None:
