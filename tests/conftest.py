@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 # One thread, here and in every process that a test starts: tiny products on a busy machine would
 # mostly wait for each other, and weights are equal bit for bit only for one number of threads.
@@ -39,6 +40,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
     atexit.register(gc.unfreeze)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path, parent):
+    """Look for examples in no file of tests: there are none, and each file takes its time."""
+    found = yield
+    return [each for each in found if not isinstance(each, DoctestModule)]
 
 
 @pytest.fixture(scope="session")
