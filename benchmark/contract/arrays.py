@@ -30,7 +30,8 @@ def apply(module: Portable, *arrays: Any) -> Any:
     ``[n, ...]``, or a tuple of them; ``None`` where the module gives none.
 
     Raises:
-        BenchError: If there is no row, or the module refuses its input.
+        BenchError: If there is no row, the module refuses its input, or its output is something
+            else than a row of real numbers for each row.
     """
     module.eval()
     n = next(len(a) for a in arrays if a is not None)
@@ -57,7 +58,25 @@ def _block(rows: Any) -> Tensor:
 
 
 def _join(blocks: Any, n: int) -> Vectors | None:
-    return None if blocks[0] is None else torch.cat(list(blocks))[:n].float().numpy()
+    """The rows of all blocks, without those that fill the last one up."""
+    if blocks[0] is None:
+        return None
+    for block in blocks:
+        if fault := _fault(block):
+            raise BenchError(f"wrong output: {fault}")
+    return torch.cat(list(blocks))[:n].float().numpy()
+
+
+def _fault(block: Any) -> str:
+    """In words, the difference between a module's output and real numbers for each row."""
+    if not isinstance(block, Tensor):
+        return f"{type(block).__name__}, expected a Tensor"
+    if block.device.type != "cpu":
+        return f"a tensor on {block.device}, expected one on the CPU"
+    if block.layout != torch.strided or block.is_complex():
+        return f"{block.layout} of {block.dtype}, expected a dense tensor of real numbers"
+    found = len(block) if block.ndim else 1
+    return f"{found} rows for {BLOCK} items" if found != BLOCK else ""
 
 
 def as_vectors(name: str, values: Any, dim: int | None = None) -> Vectors:

@@ -178,6 +178,9 @@ class FeatureTransformation(Method):
         fitted = self.learn(pairs, trainer)
         if not isinstance(fitted, Fitted):
             raise BenchError(f"learn: expected Fitted, got {type(fitted).__name__}")
+        for name, curve in fitted.curves.items():
+            if not isinstance(curve, Curve):
+                raise BenchError(f"curve '{name}': expected Curve, got {type(curve).__name__}")
         return fitted
 
 

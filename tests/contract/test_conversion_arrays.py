@@ -12,12 +12,13 @@ from benchmark.cli import app
 from benchmark.config import registry
 from benchmark.config.recipes import Recipe
 from benchmark.contract import VectorMap
-from benchmark.contract.arrays import BLOCK, apply_part
+from benchmark.contract.arrays import BLOCK, apply, apply_part
 from benchmark.contract.conversion import Conversion, Dims
 from benchmark.contract.fitting import RECIPE, make_trainer
 from benchmark.contract.pairs import Pairs
 from benchmark.errors import BenchError
 from benchmark.models.heads import Head
+from benchmark.models.module import Portable
 from benchmark.models.parts import Affine
 from benchmark.training.device import Device
 from benchmark.training.loop import Trainer
@@ -37,6 +38,42 @@ class WithoutCurves(VectorMap):
 def test_a_map_without_curves_is_told(arrays):
     with pytest.raises(BenchError, match=r"fit_vectors: expected two things, .* got Affine"):
         WithoutCurves().fit(arrays["old"], arrays["new"])
+
+
+@dataclass(frozen=True)
+class WithListedCurves(VectorMap):
+    """Losses as a list, where a curve belongs."""
+
+    def fit_vectors(self, source, target, trainer):
+        return Affine.of(torch.zeros(target.shape[1], source.shape[1])), {"loss": [1.0, 2.0]}
+
+
+def test_a_curve_that_is_none_is_told(arrays):
+    with pytest.raises(BenchError, match="curve 'loss': expected Curve, got list"):
+        WithListedCurves().fit(arrays["old"], arrays["new"])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda x: x[:-1], f"{BLOCK - 1} rows for {BLOCK} items"),
+        (lambda x: torch.cat([x, x]), f"{2 * BLOCK} rows for {BLOCK} items"),
+        (lambda x: x.sum(), f"1 rows for {BLOCK} items"),
+        (lambda x: x.numpy(), "ndarray, expected a Tensor"),
+        (lambda x: x.to("meta"), "on meta, expected one on the CPU"),
+        (lambda x: x.to_sparse(), "expected a dense tensor of real numbers"),
+        (lambda x: x.to(torch.complex64), "expected a dense tensor of real numbers"),
+        (lambda x: (x, [1]), "list, expected a Tensor"),
+    ],
+)
+@pytest.mark.parametrize("n", [3, BLOCK + 3])
+def test_what_a_module_gives_is_a_row_an_item(change, words, n):
+    class Changed(Portable):
+        def forward(self, x):
+            return change(x)
+
+    with pytest.raises(BenchError, match=f"wrong output: .*{words}"):
+        apply(Changed(), np.ones((n, 4), np.float32))
 
 
 # --- the same as in the harness

@@ -79,7 +79,7 @@ class SideCentre(Portable):
 
 class Few(Portable):
     def forward(self, vectors, side):
-        return vectors[:100], side
+        return vectors[:-1], side
 
 
 class Endless(Portable):

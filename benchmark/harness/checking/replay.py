@@ -22,7 +22,7 @@ from benchmark.config.seeds import derive
 from benchmark.contract.arrays import apply
 from benchmark.data.base import Dataset, DatasetReader, Evaluation, read_options
 from benchmark.data.serialization import read_dataset, write_dataset
-from benchmark.errors import PassedOverWarning
+from benchmark.errors import BenchError, PassedOverWarning
 from benchmark.harness.graph import Stage
 from benchmark.harness.stages import Context, run_stage
 from benchmark.harness.store import VECTORS, Store
@@ -218,8 +218,14 @@ def do(
 
 
 def applied(path: Path, arrays: Arrays) -> Arrays:
-    """Output of a stored part for arrays."""
-    return outputs_of(load_module(path), *arrays)
+    """Output of a stored part for arrays; a BenchError that names it if it has none."""
+    try:
+        found = outputs_of(load_module(path), *arrays)
+    except BenchError as error:
+        raise BenchError(f"{path.stem}: {error}") from error
+    if not found:
+        raise BenchError(f"{path.stem}: wrong output: None, expected a Tensor")
+    return found
 
 
 def outputs_of(part: Portable, *arrays: Any) -> Arrays:

@@ -75,7 +75,7 @@ def test_a_sound_adapter_passes(quick, store):
         ("size", ("wrong size", "[16]", "[8]")),
         ("model-size", ("wrong size", "8 dimensions", "asks for 16")),
         ("undeclared", ("undeclared change of the gallery", "convert")),
-        ("rows", ("wrong size: convert gives 100 rows for 160 items",)),
+        ("rows", ("convert: wrong output: 511 rows for 512 items",)),
         ("head-size", ("wrong size: the new classifier", "3 classes of 5 dimensions")),
         ("endless", ("not finite: priority",)),
         ("nan-loss", ("diverged: the loss is nan",)),
