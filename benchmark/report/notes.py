@@ -8,6 +8,7 @@ from typing import TypeVar
 from benchmark.config.loading import load_protocol, load_track
 from benchmark.errors import AbsentError
 from benchmark.metrics.intervals import LEAST_GROUPS
+from benchmark.metrics.threshold_draws import FEWEST
 from benchmark.records.record import Record
 from benchmark.report import numbers, outcome, select
 from benchmark.report.comparable import of_another_old_model
@@ -146,6 +147,9 @@ def interval_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> st
     several = len({r.seed for r in records}) > 1
     over = "Student's t over the seeds" if several else over_words(records, metrics)
     if not over and any(record.counts for record in records):
+        if over_words(records):  # of other scores
+            fewer = f"fewer than {FEWEST} impostors decide the threshold"
+            return f"no intervals: none is made, or {fewer}"
         return f"no intervals, as there are fewer than {LEAST_GROUPS} classes"
     return "± is the wider side of the 95 % interval" + (f" ({over})" if over else "")
 

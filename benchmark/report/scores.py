@@ -247,26 +247,29 @@ def bounds(records: Sequence[Record], keys: Sequence[str]) -> Iterator[MethodSco
         ("upper-all", "upper", "upper, all data", upper, upper),
     )
     for name, kind, label, case, column in known:
-        seeds: dict[int, Record] = {}
+        seeds: dict[int, list[Record]] = {}
         # The independent model's own record also knows the intervals of its bounds.
         for record in sorted(records, key=lambda r: r.method != "independent"):
             if name in record.bounds:
-                seeds.setdefault(record.seed, record)
+                seeds.setdefault(record.seed, []).append(record)
         if seeds:
             cells = {(key, column): _bound([*seeds.values()], name, case, key) for key in keys}
             yield MethodScores(kind, label, name, tuple(sorted(seeds)), cells, {}, detail=case)
 
 
-def _bound(records: Sequence[Record], name: str, case: str, key: str) -> Estimate:
-    """A bound, with the interval of a case that has its very value."""
-    values = [record.bounds[name].get(key) for record in records]
+def _bound(seeds: Sequence[Sequence[Record]], name: str, case: str, key: str) -> Estimate:
+    """A bound, with the interval of a case that has its very value in a record of its seed."""
+    values = [records[0].bounds[name].get(key) for records in seeds]
     spans = [
-        record.intervals.get(case, {}).get(key)
-        if record.scores.get(case, {}).get(key) == value
-        else None
-        for record, value in zip(records, values, strict=True)
+        next((found for r in records if (found := _span(r, case, key, value))), None)
+        for records, value in zip(seeds, values, strict=True)
     ]
     return mean_score(values, spans)
+
+
+def _span(record: Record, case: str, key: str, value: float | None) -> Span | None:
+    same = record.scores.get(case, {}).get(key) == value
+    return record.intervals.get(case, {}).get(key) if same else None
 
 
 def _method(

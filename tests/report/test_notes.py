@@ -34,6 +34,18 @@ def test_where_nothing_has_an_interval_nothing_is_said() -> None:
     assert notes.interval_words([record]) == "± is the wider side of the 95 % interval"
 
 
+@pytest.mark.parametrize(
+    ("spans", "words"),
+    [
+        ({}, "no intervals, as there are fewer than 5 classes"),
+        ({"cmc_at_1": [0.5, 0.7]}, "no intervals: none is made, or fewer than 30 impostors "),
+    ],
+)
+def test_the_reason_why_a_score_has_no_interval(spans, words) -> None:
+    record = make_record("bct", SCORES, intervals={"new/old": spans}, counts={"new/old": {"n": 9}})
+    assert notes.interval_words([record], ["tpir_at_fpir_1e-2"]).startswith(words)
+
+
 def test_several_seeds_are_over_seeds() -> None:
     records = [make_record("bct", SCORES, seed=seed, over=OVER) for seed in (0, 1)]
     assert notes.interval_words(records).endswith("(Student's t over the seeds)")

@@ -42,6 +42,12 @@ def test_bounds_stand_where_they_bound(records):
     assert upper.cells[CMC, "new/new"].low == pytest.approx(0.89)  # independent's own interval
 
 
+def test_the_interval_of_a_bound_is_of_any_record_that_has_its_value(make):
+    record = make("bct", 0.6, 0.8, intervals={})
+    other = make("linear", 0.6, 0.9, intervals={"new/new": {CMC: [0.85, 0.95]}})
+    assert row(make_table([record, other]), "upper").cells[CMC, "new/new"].low == 0.85
+
+
 def test_verdicts(records):
     verdict = row(make_table(records), "bct").verdicts[CMC]
     assert verdict.compatible == (1, 1)
