@@ -292,6 +292,9 @@ def _root(
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command; what goes wrong ends with one line and exit code 2."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever began this
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # letters that its encoding lacks

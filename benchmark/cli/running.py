@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import TaskID
 
-from benchmark.cli.output import bars, echo
+from benchmark.cli.output import bars, echo, unheard
 from benchmark.cli.records import print_tables
 from benchmark.config import registry
 from benchmark.config.files import default_store, digest, plain_io_errors, writable, write_whole
@@ -155,14 +155,18 @@ def time_words(stages: Sequence[Stage], track: str) -> str:
 
 
 def print_results(records: Sequence[Record], folder: Path) -> None:
-    """The table, and beside the records CSV, plots and page; unchanged ones are not drawn again."""
+    """The table, and beside the records CSV, plots and page; unchanged ones are not drawn again.
+
+    The files are written though nobody may read the table.
+    """
     from benchmark.report import record_tables, render
     from benchmark.report.found import found
     from benchmark.report.tables import csv_tables
 
-    for words in found(records):
-        echo(words)
-    print_tables(record_tables(records))
+    with unheard() as broken:
+        for words in found(records):
+            echo(words)
+        print_tables(record_tables(records))
     first = records[0]
     one = len({r.protocol for r in records}) == 1
     protocol = first.protocol.replace(":", "+") if one else first.protocol.partition(":")[0]
@@ -183,8 +187,17 @@ def print_results(records: Sequence[Record], folder: Path) -> None:
             build(list(records), page.parent, root=folder)
             write_whole(mark, shown)
     above = first.path(folder).parents[1 if one else 3]
-    echo(f"\nrecords  {above} ({len(records)} files)")
-    echo(f"table    {csv}\nplots    {plots}\npage     {page}")
+    _print_places(broken, f"{above} ({len(records)} files)", table=csv, plots=plots, page=page)
+
+
+def _print_places(broken: list[OSError], records: str, **files: Path) -> None:
+    """Say where the files are; raise what kept somebody from reading all that was printed."""
+    with unheard(broken):
+        echo(f"\nrecords  {records}")
+        for kind, path in files.items():
+            echo(f"{kind:<8} {path}")
+    if broken:
+        raise broken[0]
 
 
 def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:
@@ -198,12 +211,13 @@ def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> N
         chosen = [record for record in records if record.protocol == protocol]
         points = sweep.make_sweep(chosen, axes)
         table = sweep.text_table(points)
-        print_tables([table])
+        with unheard() as broken:
+            print_tables([table])
         name = "-".join([protocol, *tracks, *(axis.key for axis in axes)]).replace(":", "+")
         folder = out / "sweeps" / name
         writable(folder, "--out")
         with plain_io_errors(folder):
             write_whole(folder / "table.csv", render(table, "csv"))
             style.save(sweeps.drawings(points), folder)
-        echo(f"\nrecords  {out} ({len(chosen)} files)\ntable    {folder / 'table.csv'}")
-        echo(f"plots    {folder}")
+        files = {"table": folder / "table.csv", "plots": folder}
+        _print_places(broken, f"{out} ({len(chosen)} files)", **files)

@@ -64,6 +64,24 @@ def test_files_of_a_report_are_written_though_its_words_are_not(capsys, tmp_path
         one_line(ended_with(capsys, *words, "--fail-if", "share<2", code=3), "failed: share<2")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_files_of_a_run_are_written_though_its_table_is_not(capsys, tmp_path):
+    words = ["run", "-m", "keep-old", "-p", "open-class", "-t", "toy", "--out", tmp_path / "out"]
+    with Path("/dev/full").open("w") as full, contextlib.redirect_stdout(full):
+        err = ended_with(capsys, *words, "--store", tmp_path / "store")
+    one_line(err.splitlines(keepends=True)[-1], "the disk is full")
+    assert (tmp_path / "out/site/index.html").exists() and any((tmp_path / "out/tables").iterdir())
+
+
+def test_nobody_listens(monkeypatch):
+    """As with ``>&-``, where Python has no stream at all."""
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    with pytest.raises(SystemExit) as ended:
+        app.main(["list", "methods"])
+    assert ended.value.code in (0, None)
+
+
 def test_how_long_a_run_takes_is_told_before_or_as_soon_as_it_can_be_known(capsys):
     """Of a track without records after one stage of each kind: here 60 and 30 s."""
     kinds = ("train", "evaluate") * 2
