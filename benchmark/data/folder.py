@@ -91,11 +91,12 @@ class Folder(FileDatasetReader):
         """Decode the images and split them; classes are in a seeded order.
 
         Equal files of one class are one item of an evaluation set, so that a photograph in both
-        gallery/ and query/ does not find itself.
+        gallery/ and query/ does not find itself. None is a query that is trained on.
         """
         every = self._listing(root)
         facts = self._facts(root, every)
         train, gallery, query, seen = self._parts(root, every)
+        _refuse_trained(train, query + seen)
         names = dict.fromkeys([*self._ordered(train), *self._ordered(gallery + query)])
         index = {name: i for i, name in enumerate(names)}
         groups = _class_groups(root, every)
@@ -177,9 +178,7 @@ class Folder(FileDatasetReader):
         for item in sorted([*gallery, *query], key=lambda item: index[item.class_name]):
             if item.path in keys:
                 continue
-            with readable(item.path):
-                raw = read_bytes(item.path, MOST_BYTES)
-            key = keys[item.path] = item.class_name, hashlib.sha256(raw).hexdigest()
+            key = keys[item.path] = item.class_name, _digest(item)
             other = first.setdefault(key, item)
             if other.camera != item.camera:
                 raise BenchError(
@@ -199,6 +198,19 @@ class Folder(FileDatasetReader):
             columns["group"] = np.array([place[item.group] for item in items])
             columns["group_names"] = group_names
         return single_item_templates(images, labels, seed=self.seed, gallery=rows[0], **columns)
+
+
+def _digest(item: Item) -> str:
+    with readable(item.path):
+        return hashlib.sha256(read_bytes(item.path, MOST_BYTES)).hexdigest()
+
+
+def _refuse_trained(train: Items, query: Items) -> None:
+    """Refuse queries that are byte for byte files of ``train``: they would be memorised."""
+    trained = {_digest(item): item.path for item in train}
+    for item in query:
+        if (same := trained.get(_digest(item))) is not None:
+            raise BenchError(f"{item.path}: {item.part}: trained on, as {same} is the same file")
 
 
 def _check_parts(root: Path, train: Items, gallery: Items, query: Items, seen: Items) -> None:

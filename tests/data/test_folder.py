@@ -69,6 +69,16 @@ def test_a_file_in_gallery_and_query_is_one_item(parted, check):
     assert len(set(test.query.tolist()) & set(test.gallery.tolist())) == 1
 
 
+def test_a_query_that_is_trained_on_is_refused(parted):
+    """In the gallery such a file may lie."""
+    trained = parted / "train" / "a" / "deeper" / "0.jpg"
+    (parted / "gallery" / "x" / "copy.jpg").write_bytes(trained.read_bytes())
+    Folder().load(parted)
+    (parted / "query" / "x" / "copy.jpg").write_bytes(trained.read_bytes())
+    with pytest.raises(BenchError, match=rf"query/x/copy.jpg: query: trained on, as {trained} is"):
+        Folder().load(parted)
+
+
 def test_folders_named_like_parts_without_subfolders_are_classes(flat):
     for i in range(2):
         write_noise(flat / "train" / f"{i}.png")
