@@ -2,6 +2,7 @@
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pydantic_core import to_json
 from benchmark.config.files import SEAL, plain_io_errors, read_bytes, seal_of, write_whole
 from benchmark.config.places import real
 from benchmark.config.reading import parse
-from benchmark.errors import AbsentError, BenchError, EditedError, nearest
+from benchmark.errors import AbsentError, BenchError, EditedError, PassedOverWarning, nearest
 from benchmark.records import layout
 from benchmark.records.details_files import read_kept
 from benchmark.records.layout import Values
@@ -174,7 +175,12 @@ def _paths(root: Path) -> Iterator[Path]:
                     if n > _MOST_FILES:
                         raise BenchError(f"{root}: more than {_MOST_FILES} records")
                     yield Path(entry.path)
-                elif entry.is_dir(follow_symlinks=False) and entry.name != STUDIES:
+                elif not entry.is_dir() or entry.name == STUDIES:
+                    continue
+                elif entry.is_symlink():  # which may lead in a circle
+                    words = f"passed over {entry.path}: a link to a folder"
+                    warnings.warn(PassedOverWarning(words), stacklevel=2)
+                else:
                     folders.append(entry.path)
 
 

@@ -16,7 +16,7 @@ from support.command import call
 from support.stored import plain, sealed, write
 
 from benchmark import BenchError, load
-from benchmark.errors import EditedError
+from benchmark.errors import EditedError, PassedOverWarning
 from benchmark.records.details_files import details_path
 from benchmark.records.files import (
     find_records,
@@ -164,6 +164,13 @@ def test_damaged_ones_are_skipped_with_a_line_each(mixed) -> None:
         warnings.simplefilter("always")
         assert set(load(mixed).method) == {"bct"}
     assert len(heard) == len(BAD)
+
+
+def test_a_folder_that_is_a_link_is_told(tmp_path) -> None:
+    write(tmp_path / "here" / "seed-0.json", plain())
+    (tmp_path / "linked").symlink_to("here")
+    with pytest.warns(PassedOverWarning, match=f"{tmp_path}/linked: a link to a folder"):
+        assert len(find_records(tmp_path)) == 1
 
 
 def test_a_folder_of_studies_counts_where_it_is_named(tmp_path) -> None:
