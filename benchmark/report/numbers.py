@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TypeVar
 
-from benchmark.errors import BenchError, unknown
+from benchmark.errors import AbsentError, BenchError, nearest, unknown
 from benchmark.metrics.catalog import Metric, describe
 from benchmark.metrics.estimate import Estimate
 
@@ -142,6 +142,8 @@ def chosen(kind: str, names: str | Iterable[str], known: list[str]) -> list[str]
     if listed == ["all"]:
         return known
     for name in listed:
+        if name not in known and kind.startswith("metric") and metric(name).rules:
+            raise AbsentError(f"{kind} '{name}': these records have none{nearest(name, known)}")
         if name not in known:
             raise unknown(kind, name, known)
     if not listed:

@@ -238,7 +238,9 @@ def test_only_regular_files_are_read_and_no_links_to_folders_followed(tmp_path) 
     code, out, err = call("table", tmp_path)
     assert code == 0
     assert "bct" in out
-    assert [line.partition("seed-")[2][0] for line in err.splitlines()] == list("1234")
+    *skipped, linked = err.splitlines()
+    assert [line.partition("seed-")[2][0] for line in skipped] == list("1234")
+    assert linked.endswith("again: a link to a folder")
 
 
 def test_details_that_are_not_the_records_are_a_line(tmp_path) -> None:

@@ -233,7 +233,9 @@ def test_what_one_protocol_lacks_is_shown_of_another(make):
     assert [t.protocol for t in make_tables(made, cases="new/old - old/old")] == [
         "backfill", "open-class",
     ]  # fmt: skip
-    with pytest.raises(BenchError, match=r"unknown metric 'tar_at_far_1e-3'; did you mean 'tar_"):
+    with pytest.raises(
+        BenchError, match=r"metric 'tar_at_far_1e-3': these records have none; did you mean 'tar_"
+    ):
         make_tables(made, f"{CMC},tar_at_far_1e-3")
     with pytest.raises(BenchError, match="unknown case 'new/odl'; did you mean 'new/old'"):
         make_tables(made, cases="new/old,new/odl")
@@ -252,5 +254,5 @@ def test_avg_is_mixbcts(make):
     heads = [[column.head for column in block.columns] for block in text_table(table).blocks]
     assert heads[0] == ["new/old + new/new"]
     assert heads[1][:2] == ["new/old", "new/new"]
-    with pytest.raises(BenchError, match="unknown metric 'avg'"):
+    with pytest.raises(BenchError, match="metric 'avg': these records have none"):
         make_table([make("bct")], metrics="avg")
