@@ -13,8 +13,9 @@ image counts as a camera of its own, and groups are unknown.
 """
 
 import hashlib
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -98,6 +99,7 @@ class Folder(FileDatasetReader):
         train, gallery, query, seen = self._parts(root, every)
         _refuse_trained(train, query + seen)
         names = dict.fromkeys([*self._ordered(train), *self._ordered(gallery + query)])
+        _refuse_two_spellings(root, names)
         index = {name: i for i, name in enumerate(names)}
         groups = _class_groups(root, every)
         group_names = tuple(sorted(set(groups.values())))
@@ -211,6 +213,14 @@ def _refuse_trained(train: Items, query: Items) -> None:
     for item in query:
         if (same := trained.get(_digest(item))) is not None:
             raise BenchError(f"{item.path}: {item.part}: trained on, as {same} is the same file")
+
+
+def _refuse_two_spellings(root: Path, names: Iterable[str]) -> None:
+    """Refuse a class that is two by how accents are encoded, as archives of other systems make."""
+    known: dict[str, str] = {}
+    for name in names:
+        if known.setdefault(unicodedata.normalize("NFC", name), name) != name:
+            raise BenchError(f"{root}: class {name}: spelt in two ways, with accents apart and not")
 
 
 def _check_parts(root: Path, train: Items, gallery: Items, query: Items, seen: Items) -> None:

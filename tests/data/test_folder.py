@@ -79,6 +79,14 @@ def test_a_query_that_is_trained_on_is_refused(parted):
         Folder().load(parted)
 
 
+def test_a_class_that_is_spelt_in_two_ways_is_refused(parted):
+    for part, name in (("train", "caf\u00e9"), ("query", "cafe\u0301"), ("gallery", "cafe\u0301")):
+        for i in range(2):
+            write_noise(parted / part / name / f"{i}.png")
+    with pytest.raises(BenchError, match="spelt in two ways"):
+        Folder().load(parted)
+
+
 def test_folders_named_like_parts_without_subfolders_are_classes(flat):
     for i in range(2):
         write_noise(flat / "train" / f"{i}.png")
