@@ -33,7 +33,8 @@ def folder(tmp_path_factory):
     lines = [f"{q} 0 {names[row]} 1" for q, row in enumerate(made.relevant)]
     (root / "qrels.tsv").write_text("\n".join(lines) + "\n")
     (root / "texts.tsv").write_text("".join(f"{q}\t<b>query {q}</b>\n" for q in range(Q)))
-    (root / "reads.tsv").write_text("".join(f"{name}\t{k}\n" for k, name in enumerate(names)))
+    reads = ["id\treads\n", *(f"{name}\t{k}\n" for k, name in enumerate(names))]
+    (root / "reads.tsv").write_text("".join(reads))
     return root
 
 

@@ -155,12 +155,17 @@ def read_slices(path: Path, *ids: Ids) -> list[tuple[str, str]]:
 
 
 def read_counts(path: Path, ids: Ids) -> Ints:
-    """Read how often each item is read, from lines of an id and a number; 0 where none is given."""
+    """Read how often each item is read, from lines of an id and a number; 0 where none is given.
+
+    As with slices, a first line may name the columns: ``id`` and ``reads``.
+    """
     out = np.zeros(len(ids), np.int64)
     with located(str(path)):
         names, counts = [], []
         for line, raw in _lines(path):
             name, count = (_decoded(part) for part in _columns(line, raw, ("id", "reads")))
+            if (name, count) == ("id", "reads"):
+                continue
             if not count.isdecimal() or len(count) > 15:
                 raise BenchError(f"line {line}: reads: expected a whole number, got {shown(count)}")
             names.append(name)
