@@ -58,7 +58,7 @@ class Twin:
     """A copy of finished stages below ``root``; what runs there cannot change the store.
 
     A poison is given to the evaluation data in it, and to every dataset that is loaded meanwhile.
-    Embeddings of training images have a second copy, with their numbers in another order.
+    Without one embeddings of training images have a second copy, their numbers in another order.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Twin:
             shutil.copytree(store.path(stage.name), folder)
             if poison is not None:
                 _exchange(stage, folder, poison)
-            if _is_fitted_to(stage):
+            elif _is_fitted_to(stage):
                 other = folder.with_name(_OTHER + stage.name)
                 shutil.copytree(folder, other)
                 np.save(other / VECTORS, np.load(folder / VECTORS)[..., ::-1])
