@@ -119,7 +119,7 @@ def _by_torchvision(
         return None
     try:
         (decoded,) = jpeg.decode([encoded], upright=view.fit in ("middle", "whole"))
-    except (RuntimeError, ImportError):
+    except RuntimeError:
         return None  # Pillow says why
     if view.fit in ("middle", "whole"):
         height, width = decoded.shape[1:]
@@ -350,7 +350,7 @@ class EncodedImages:
         there = [place for place, raw in enumerate(raws) if raw is not None]
         try:
             decoded = jpeg.decode([raw for raw in raws if raw is not None], device)
-        except (RuntimeError, ImportError):  # one is damaged: the CPU's decoder says which
+        except RuntimeError:  # one is damaged: the CPU's decoder says which
             there, decoded = [], []
         for place, pixels in zip(there, decoded, strict=True):
             height, width = pixels.shape[1:]
