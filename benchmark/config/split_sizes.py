@@ -9,6 +9,8 @@ from benchmark.config.generations import GenerationSpec
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import Track
 
+FEW_CLASSES = "expected two classes or more to tell apart, got one"
+
 
 class Size(NamedTuple):
     """Classes and images of a generation; exactly, or about where classes differ in size."""
@@ -49,7 +51,7 @@ def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
 def lack(
     generation: GenerationSpec, facts: dict[str, int], members: Callable[[Iterable[str]], list[str]]
 ) -> str | None:
-    """Reason why a generation surely sees nothing; ``None`` if it may see something.
+    """Reason why a generation surely sees nothing, or one class; ``None`` if it may see more.
 
     Without the declared numbers (``facts``) nothing is sure. How large groups are, only the data
     tells: they are no larger than the whole. ``members``: names of groups -> the dataset's groups.
@@ -66,6 +68,8 @@ def lack(
     most = high if generation.groups else high - low
     if not most:
         return none_of("classes", generation.classes, f"{n:,}")
+    if most == 1:
+        return f"classes {_interval(generation.classes)} of {n:,}: {FEW_CLASSES}"
     gone = [role for role, share in generation.thinned.items() if not boundary(share, most)]
     if generation.groups and {*members(generation.groups)} <= {*members(gone)}:
         return f"thinned to {_thinned(generation)}: expected at least one class, got none"
@@ -80,7 +84,11 @@ def lack(
 
 def none_of(key: str, interval: tuple[float, float], of: str) -> str:
     """Words for an interval in which nothing lies."""
-    return f"{key} [{interval[0]:g}, {interval[1]:g}] of {of}: expected at least one, got none"
+    return f"{key} {_interval(interval)} of {of}: expected at least one, got none"
+
+
+def _interval(interval: tuple[float, float]) -> str:
+    return f"[{interval[0]:g}, {interval[1]:g}]"
 
 
 def _known(facts: dict[str, int]) -> bool:

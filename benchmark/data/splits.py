@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from benchmark.config import registry
-from benchmark.config.split_sizes import boundary
+from benchmark.config.split_sizes import FEW_CLASSES, boundary
 from benchmark.data.base import Evaluation, Ints
 from benchmark.errors import BenchError
 
@@ -115,13 +115,17 @@ def rows_of(
     """Rows of a generation's split, as stages have it.
 
     A split has arguments of :func:`select`, but ``groups`` for ``only``, and ``thinned`` by groups;
-    ``class_ids`` maps names of groups to their classes.
+    ``class_ids`` maps names of groups to their classes. A BenchError says that there is no row, or
+    a single class, which leaves a classifier nothing to tell apart.
     """
     options = dict(split)
     if "groups" in options:
         options["only"] = class_ids(options.pop("groups"))
     options["thinned"] = [(class_ids(names), share) for names, share in split.get("thinned", ())]
-    return select(labels, **options)
+    rows = select(labels, **options)
+    if (labels[rows] == labels[rows[0]]).all():
+        raise BenchError(f"{FEW_CLASSES}: {len(rows):,} images of it")
+    return rows
 
 
 def _taken(

@@ -49,6 +49,8 @@ def test_a_generation_without_data_is_no_plan(at, tmp_path):
          r"generations\[0\] 'old': images \[0, 0.01\] of each class's 24: expected at least one"),
         ({"generations": [{**OLD, "groups": ["home"], "classes": [0, 0.0001]}, NEW]},
          r"generations\[0\] 'old': classes \[0, 0.0001\] of 1,300: expected at least one"),
+        ({"generations": [{**OLD, "classes": [0, 0.001]}, NEW]},
+         r"generations\[0\] 'old': classes \[0, 0.001\] of 1,300: expected two classes or more"),
         ({"generations": [OLD, {**NEW, "groups": ["scarce"], "thinned": {"scarce": 0.0001}}]},
          r"generations\[1\] 'new': thinned to 0.01 % of scarce: expected at least one class"),
         ({"evaluation": {"classes": [0, 0.5]}},

@@ -64,7 +64,7 @@ def test_overwriting_writes_anew(run):
 
 def test_a_training_of_many_epochs_fits_its_details(tmp_path, monkeypatch):
     monkeypatch.setattr(record_builder, "_MOST_POINTS", 2)
-    changes = {"data.classes": 4, "data.images": 4, "data.size": 8, "recipe.epochs": 5}
+    changes = {"data.classes": 6, "data.images": 4, "data.size": 8, "recipe.epochs": 5}
     (*_, record) = benchmark.run(
         ["bct"], "open-class", "toy", store=tmp_path / "s", out=tmp_path / "o", settings=changes
     )
