@@ -99,7 +99,7 @@ def show(
 @app.command(
     rich_help_panel=options.MEASURE,
     epilog="Examples: `bench compare bct mixbct runs` · "
-    "`bench compare fct fct:simclr results -p open-class --metrics map --cases new/old` · "
+    "`bench compare fct fct:simclr runs -p open-class --metrics map --cases new/old` · "
     "`bench compare a/seed-0.json b/seed-0.json --by query`",
 )
 def compare(

@@ -132,8 +132,12 @@ def words(names: str | Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in listed if name.strip()))
 
 
-def chosen(kind: str, names: str | Iterable[str], known: list[str]) -> list[str]:
+def chosen(
+    kind: str, names: str | Iterable[str], known: list[str], remedy: str = ""
+) -> list[str]:  # fmt: skip
     """Chosen names, given as a list or with commas between; ``all`` are all that are known.
+
+    ``remedy`` ends the message on a metric of the catalogue that records lack.
 
     Raises:
         BenchError: If there is none, or one is unknown; it names their kind and the nearest.
@@ -143,7 +147,8 @@ def chosen(kind: str, names: str | Iterable[str], known: list[str]) -> list[str]
         return known
     for name in listed:
         if name not in known and kind.startswith("metric") and metric(name).rules:
-            raise AbsentError(f"{kind} '{name}': these records have none{nearest(name, known)}")
+            none = f"these records have none{nearest(name, known)}{remedy}"
+            raise AbsentError(f"{kind} '{name}': {none}")
         if name not in known:
             raise unknown(kind, name, known)
     if not listed:

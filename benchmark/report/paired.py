@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 By = Literal["identity", "query"]
 
+_REMEDY = "; `bench results details` writes those by query"
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -160,9 +162,10 @@ def _columns(
     both = [key for key in details[0].results if all(key in each.results for each in details)]
     known = [list(dict.fromkeys(each)) for each in zip(*both, strict=True)] or [[], []]
     cases, metrics = (
-        numbers.chosen(f"{kind} with results by query in both", names, there) if names else []
+        numbers.chosen(f"{kind} with results by query in both", names, there, _REMEDY)
+        if names else []
         for kind, names, there in zip(("case", "metric"), (cases, metrics), known, strict=True)
-    )
+    )  # fmt: skip
     old, new, converted = models[0], models[-1], models[0] + "'" * (len(models) - 1)
     usual = [f"{q}/{g}" for q, g in ((new, old), (new, new), (converted, converted))]
     cases = cases or [case for case in usual if case in known[0]] or known[0]

@@ -179,6 +179,8 @@ def test_refused(tmp_path, pair) -> None:
         compare([pair[0]], [others])
     with pytest.raises(BenchError, match=r"unknown metric .*'mapp'; did you mean 'map'"):
         compare([pair[0]], [pair[1]], metrics=["mapp"])
+    with pytest.raises(BenchError, match=r"'eer': these records have none.*; `bench results det"):
+        compare([pair[0]], [pair[1]], metrics=["eer"])
     elsewhere = stored(tmp_path, "l2", drawn(1, 0), WHO, protocol="open-data")
     with pytest.raises(BenchError, match="no protocol, track and seed that both"):
         compare([pair[0]], [elsewhere])
