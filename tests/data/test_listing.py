@@ -203,9 +203,9 @@ def test_wrong_patterns(seen_by_cameras, pattern, words, capfd):
 
 def test_no_pattern_is_slow():
     """It would take the standard library longer than the world is old."""
-    start = time.monotonic()
+    start = time.process_time()  # other programs may have the processor meanwhile
     assert Pattern("(?P<class>(?:a+)+)b").groups(["a" * 1000]) == [None]
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 10
 
 
 # --- links
