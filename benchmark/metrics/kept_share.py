@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.metrics.compatibility import share_of_upgrade
 from benchmark.metrics.estimate import Estimate
@@ -21,7 +22,7 @@ from benchmark.metrics.intervals import (
     mean_spread,
     usual_step,
 )
-from benchmark.ranking.arrays import Values
+from benchmark.ranking.arrays import Ints, Values
 
 _FARTHEST = 1e4
 """Shares beyond this say nothing, and are no ends."""
@@ -35,16 +36,30 @@ class Scored:
         values: One for each judged query, ``[n]``; an estimated one is the mean of its draws.
         noise: Error of the mean in each draw of the estimate, ``[draws]``; the same draws for
             all strategies. None where all is measured.
+        draws: Scores in each draw, ``[draws, n]`` float16: of fewer queries the mean is less
+            certain, by as much as their errors are their own. None where all is measured, and
+            for differences.
     """
 
     values: Values
     noise: Values | None = None
+    draws: NDArray[np.float16] | None = None
 
     @classmethod
     def of_draws(cls, draws: Values) -> "Scored":
         """Average draws of an estimate, ``[draws, n]``."""
-        means = draws.mean(axis=1)
-        return cls(draws.mean(axis=0), means - means.mean())
+        means = draws.mean(axis=1, dtype=np.float64)
+        return cls(draws.mean(axis=0), means - means.mean(), draws.astype(np.float16))
+
+    def of_queries(self, at: Ints, turn: int = 0) -> "Scored":
+        """Scores of some queries, by place ``[k]``; draws of the estimate turned by ``turn``."""
+        if self.draws is None:
+            if self.noise is not None:
+                raise ValueError("expected scores with their draws, got a difference")
+            return Scored(self.values[at])
+        some = self.draws[:, at]
+        means = np.roll(some.mean(axis=1, dtype=np.float64), turn)
+        return Scored(self.values[at], means - means.mean(), np.roll(some, turn, axis=0))
 
     @property
     def mean(self) -> float:

@@ -134,6 +134,24 @@ def test_estimates_are_less_sure_than_measurements():
     assert mean_spread(values).value == pytest.approx(alone.value)
 
 
+def test_errors_of_their_own_weigh_more_in_fewer_queries():
+    """A tenth of the queries: errors of each query ten times the variance, common ones the same."""
+    rng = np.random.default_rng(8)
+    own, common = 0.1 * rng.standard_normal((2000, 400)), 0.02 * rng.standard_normal((2000, 1))
+    at = np.arange(0, 400, 10)
+    for errors, times in ((own, 10.0), (np.broadcast_to(common, (2000, 400)), 1.0)):
+        whole = Scored.of_draws(0.5 + errors)
+        some = whole.of_queries(at)
+        assert some.variance == pytest.approx(times * whole.variance, rel=0.15)
+        np.testing.assert_array_equal(some.values, whole.values[at])
+    turned = whole.of_queries(at, turn=3)
+    np.testing.assert_array_equal(turned.noise, np.roll(some.noise, 3))
+    alone = measured(np.arange(400.0)).of_queries(at)
+    assert alone.noise is None and alone.values.tolist() == at.tolist()
+    with pytest.raises(ValueError, match="got a difference"):
+        whole.less(measured(np.zeros(400))).of_queries(at)
+
+
 def test_common_draws_cancel():
     """Two estimates that are off together differ by little."""
     noise = 0.1 * np.random.default_rng(7).standard_normal(50)

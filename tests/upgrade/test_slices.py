@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.command import call
-from support.upgrades import planted, write_upgrade
+from support.upgrades import ndcg, planted, unit, write_upgrade
 
 import benchmark
 from benchmark.errors import BenchError
@@ -94,6 +94,24 @@ def test_the_command_and_damaged_files(made, tmp_path):
         assert (code, out) == (2, "") and said in err and err.count("\n") == 1
     with pytest.raises(BenchError, match=r"no\.tsv"):
         benchmark.upgrade(*map(str, words[2:9:2]), slices=tmp_path / "no.tsv")
+
+
+def test_estimates_are_less_sure_of_fewer_queries(tmp_path):
+    """Sixty slices of five queries each against the whole of new vectors, which the report lacks.
+
+    As certain as the mean of all, a quarter of them would lie within their 95 %.
+    """
+    made, path = planted(noise=0.5, n=3000, q=300, dim=16), tmp_path / "slices.tsv"
+    path.write_text("".join(f"q{q}\t{q // 5}\n" for q in range(300)))
+    given = made.arguments(made.sample(700)) | {"slices": path, "maps": "procrustes"}
+    given["ids"]["queries"] = given["ids"]["old_queries"] = [f"q{q}" for q in range(300)]
+    given["qrels"] = {f"q{q}": judged for q, judged in made.qrels.items()}
+    document = benchmark.upgrade(**given).document
+    truth = ndcg(unit(made.queries) @ unit(made.new).T, made.relevant).reshape(60, 5).mean(axis=1)
+    found = {int(each["name"]): each["new"] for each in document["slices"]["slices"]}
+    assert len(found) == 60
+    within = [abs(one["value"] - truth[k]) <= one["sampling"] for k, one in found.items()]
+    assert np.mean(within) >= 0.85
 
 
 def test_slices_of_no_judged_query_say_so(made, tmp_path):

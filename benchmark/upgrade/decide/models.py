@@ -134,8 +134,7 @@ def _of_common(scored: Scored, rows: Ints, common: Ints, k: int) -> Scored:
     """Scores of the common queries, in their order; draws of the estimate turned by ``k``."""
     order = np.argsort(rows, kind="stable")
     at = order[np.searchsorted(rows[order], common)]
-    noise = None if scored.noise is None else np.roll(scored.noise, k)
-    return Scored(scored.values[at], noise)
+    return scored.of_queries(at, turn=k)
 
 
 def _sure(

@@ -50,7 +50,7 @@ def slices(study: Study, strategy: str | None) -> Slices:
     for label, rows in members.items():
         some = None if study.groups is None else study.groups[rows]
         scored: Mapping[str, Scored] = {
-            each: _of(study.outcomes[each].scored[study.metric], rows)
+            each: study.outcomes[each].scored[study.metric].of_queries(rows)
             for each in {name, against, KEEP, REEMBED} & study.outcomes.keys()
         }
         tests[label] = contrast(scored[against], scored[name], some).p_above(0.0)
@@ -62,11 +62,6 @@ def slices(study: Study, strategy: str | None) -> Slices:
     sure = surely(tests, LEVEL)
     lost = [replace(each, loses=each.name in sure) for each in found]
     return Slices(name, sorted(lost, key=lambda each: each.gain.known), unknown, both)
-
-
-def _of(scored: Scored, rows: Ints) -> Scored:
-    """Scores of some queries; what is not measured is taken for as uncertain as for all."""
-    return Scored(scored.values[rows], scored.noise)
 
 
 def _members(study: Study) -> tuple[dict[str, Ints], int, int]:
