@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 from benchmark.report.scores import mean_score
 
@@ -28,7 +29,7 @@ RULE = (
     "A method that does not beat doing without any is not ranked either: keeping the old model, "
     "and where the gallery is backfilled, the new model alone and items in random order.",
     "Equal scores share a rank, and the next one is left out: 1, 2, 2, 4.",
-    "Two methods are tied if the 95 % interval of their difference over the seeds that both have "
+    "Two methods are tied if the 95 % interval of their difference over the seeds that count "
     "(Student's t) does not leave out zero. The interval of a rank goes from one more than the "
     "number of methods above it beyond that interval to the place above all that are below it so.",
     "Bounds, the independent model and controls have no rank. Published numbers never do. Nor has "
@@ -53,6 +54,7 @@ class RankPlace:
     tied: int = 0  # how many other ranked methods cannot be told apart from it
     # first and last rank that these leave open; None without a rank
     span: tuple[int, int] | None = None
+    seeds: frozenset[int] = frozenset()  # those that count; the score and the rank are over them
 
 
 def places(
@@ -68,7 +70,8 @@ def places(
     # Methods without any value, where all refuse a metric, say nothing about seeds.
     n = sum(map(bool, values.values()))
     seeds = {method: _seeds(mine, count, n) for method, mine in values.items()}
-    scores = {m: _mean(values[m], of) for m, of in seeds.items() if of}
+    # Scores that are equal but for rounding share a rank.
+    scores = {m: round(_mean(values[m], of), 12) for m, of in seeds.items() if of}
     sign = 1.0 if higher else -1.0
 
     def may(method: str) -> bool:
@@ -80,16 +83,19 @@ def places(
 
     in_order = sorted(scores, key=lambda m: (-sign * scores[m], m.partition(":")))
     ranked = [method for method in in_order if may(method)]
-    pairs = combinations(ranked, 2)  # best first
-    above = [(one, other) for one, other in pairs if apart(values[one], values[other])]
+    counted = {m: {s: sign * values[m][s] for s in of} for m, of in seeds.items()}
+    sides = {pair: _side(*(counted[m] for m in pair)) for pair in combinations(ranked, 2)}
+    above = [pair[::side] for pair, side in sides.items() if side]
     found = {}
     for method in ranked:
         rank = 1 + sum(sign * scores[other] > sign * scores[method] for other in ranked)
         better = sum(other == method for _, other in above)
-        span = 1 + better, len(ranked) - sum(other == method for other, _ in above)
-        tied = span[1] - span[0]
-        found[method] = RankPlace(method, scores[method], rank, tied, span)
-    found |= {m: RankPlace(m, scores[m], None) for m in in_order if m not in found}
+        worse = sum(other == method for other, _ in above)
+        # The seeds that count for two methods may differ by those of one of them.
+        span = min(rank, 1 + better), max(rank, len(ranked) - worse)
+        tied = len(ranked) - 1 - better - worse
+        found[method] = RankPlace(method, scores[method], rank, tied, span, seeds[method])
+    found |= {m: RankPlace(m, scores[m], None, seeds=seeds[m]) for m in in_order if m not in found}
     rest = sorted(values.keys() - scores.keys(), key=lambda m: m.partition(":"))
     return found | {m: RankPlace(m, None, None) for m in rest}
 
@@ -119,8 +125,15 @@ def apart(left: Mapping[int, float], right: Mapping[int, float]) -> bool:
         >>> apart({0: 0.5}, {0: 0.1})
         False
     """
-    mean = mean_score([left[seed] - right[seed] for seed in left if seed in right])
-    return mean.low is not None and mean.high is not None and not mean.low <= 0 <= mean.high
+    return _side(left, right) != 0
+
+
+def _side(left: Mapping[int, float], right: Mapping[int, float]) -> Literal[-1, 0, 1]:
+    """1 where the left method is above the right one, -1 where it is below, 0 if none can tell."""
+    mean = mean_score([round(left[seed] - right[seed], 12) for seed in left if seed in right])
+    if mean.low is None or mean.high is None or mean.low <= 0 <= mean.high:
+        return 0
+    return 1 if mean.low > 0 else -1
 
 
 def front(points: Mapping[str, tuple[float, float]], *, higher: bool = True) -> list[str]:

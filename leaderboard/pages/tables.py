@@ -252,7 +252,22 @@ def ranking_notes(board: RankedBoard) -> list[str]:
     lines = [n for n in notes.notes(board.records, board.table.metrics) if n and n not in above]
     if board.shared_costs:
         lines.append(f"The same for every method: {', '.join(cost_words(board.shared_costs))}.")
-    return lines
+    return lines + seeds_note(board.standing)
+
+
+def seeds_note(standing: Standing) -> list[str]:
+    """A note on seeds that ranks leave out, as most methods lack them; scores have them."""
+    values = standing.values
+    ranked = [place for place in standing.places.values() if place.rank is not None]
+    more = [place for place in ranked if place.seeds < values[place.method].keys()]
+    if not more:
+        return []
+    counted = notes.seed_words(sorted(frozenset.union(*(place.seeds for place in more))))
+    return [
+        f"Ranks are by the old models that most methods have ({counted}); scores and shares are "
+        f"means over all of a method's own, which {len(more)} of {len(ranked)} have more of: rows "
+        "may stand in another order than their scores."
+    ]
 
 
 def bounds(board: RankedBoard) -> list[tuple[str, str, str]]:

@@ -48,6 +48,17 @@ def several():
     return board
 
 
+def test_seeds_that_ranks_leave_out_are_told():
+    """One of four methods has a fourth old model, which ranks leave out and scores have."""
+    records = [r for m in ("bct", "fct", "l2", "bt2") for r in three(m, (0.3, 0.4, 0.5))]
+    (board,) = boards_of(records)
+    assert not tables.seeds_note(board.standing)
+    (board,) = boards_of([*records, make_record("bct", 0.8, 0.9, 3, lower=0.5, high=0.9)])
+    (note,) = tables.ranking_notes(board)[-1:]
+    assert note.startswith("Ranks are by the old models that most methods have (seeds 0 to 2);")
+    assert "which 1 of 4 have more of" in note
+
+
 @pytest.fixture(scope="module")
 def curves():
     """Backfilling where bt2 answers best on the first day, and independent has the larger area."""
@@ -218,7 +229,7 @@ def test_an_answer_that_asks_for_more_names_the_best_that_does_not():
     assert answer["method"] == "cascade"
     needs, without = answer["lines"][1:3]
     assert needs.startswith("It needs time to run the old model, too, on every query")
-    assert without == "Without that, l2 keeps 50 % ± 0 of the upgrade."
+    assert without == "With pictures and vectors alone, l2 keeps 50 % ± 0 of the upgrade."
 
 
 def test_the_row_of_keeping_the_old_model_stands_where_it_belongs(several):

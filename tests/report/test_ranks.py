@@ -110,6 +110,29 @@ def test_several_seeds_are_compared_seed_by_seed():
     assert (found["a"].tied, found["b"].tied) == (1, 1)
 
 
+def test_only_seeds_that_count_tell_methods_apart():
+    """Six seeds that most methods lack have no say: a is above b in these alone."""
+    a = {s: 0.5 + 0.0001 * s for s in range(10)}
+    b = {s: 0.5002 + 0.0001 * s if s < 4 else 0.30 + 0.001 * s for s in range(10)}
+    few = {
+        m: {s: v + 0.01 * (s % 2) for s in range(4)}
+        for m, v in (("c", 0.4), ("d", 0.3), ("e", 0.2))
+    }
+    found = places({"a": a, "b": b} | few)
+    assert apart(a, b) and sum(a.values()) > sum(b.values())
+    assert (found["b"].rank, found["b"].span) == (1, (1, 1))
+    assert (found["a"].rank, found["a"].span) == (2, (2, 2))
+    assert found["a"].seeds == {0, 1, 2, 3} and found["a"].score == pytest.approx(0.50015)
+
+
+def test_scores_equal_but_for_rounding_share_a_rank():
+    parts = (0.1, 0.2, 0.3)
+    values = {"a": {0: sum(parts), 1: 0.5, 2: 0.1}, "b": {0: sum(parts[::-1]), 1: 0.5, 2: 0.1}}
+    assert sum(parts) != sum(parts[::-1])
+    found = places(values)
+    assert [found[m].rank for m in "ab"] == [1, 1] and found["a"].tied == 1
+
+
 def test_an_interval_by_hand():
     """Differences 1, 2 and 3 points: 2 +- 4.303 * 1 / sqrt(3) leaves in zero."""
     right = {0: 0.5, 1: 0.5, 2: 0.5}
