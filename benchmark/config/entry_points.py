@@ -4,9 +4,10 @@ One that is broken is named and passed over.
 """
 
 import importlib.util
+import re
 import traceback
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -19,6 +20,8 @@ METHODS, TRACKS, DATASETS, BACKBONES = (
 )
 """Groups of entry points, by which other packages add to what is here."""
 
+_NAME = re.compile(r"[a-z0-9][\w.-]{0,99}", re.ASCII)
+
 
 class Added(NamedTuple):
     """Entries that other packages add to a group."""
@@ -27,8 +30,8 @@ class Added(NamedTuple):
     broken: dict[str, str]  # name -> why it is passed over, in words that name the package
 
 
-def added(group: str, known: Mapping[str, object]) -> Added:
-    """Entries of other packages beside what is ``known``; modules above theirs may be imported.
+def added(group: str, is_known: Callable[[str], bool]) -> Added:
+    """Entries of other packages beside what is known; modules above theirs may be imported.
 
     What is broken is told by a :class:`PassedOverWarning`.
     """
@@ -36,8 +39,11 @@ def added(group: str, known: Mapping[str, object]) -> Added:
     for entry in sorted(entry_points(group=group)):
         try:
             module, path = _located(entry)
+            if not _NAME.fullmatch(entry.name):
+                name = f"'{entry.name:.60}'"
+                raise BenchError(f"{name}: expected small letters, digits and ._-, at most 100")
             # A package that lies on the path twice is listed twice.
-            if entry.name in known or all_added.found.get(entry.name, (module,))[0] != module:
+            if is_known(entry.name) or all_added.found.get(entry.name, (module,))[0] != module:
                 raise BenchError(f"'{entry.name}' exists already")
         except BenchError as error:
             reason = f"entry point {group} of {_package(entry)}: {error}"

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from benchmark.config import registry
 from benchmark.config.checks import holds
 from benchmark.config.embedders import load_embedder
-from benchmark.config.entry_points import package_of
 from benchmark.config.files import digest
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
@@ -69,14 +69,18 @@ def is_here(weights: str) -> bool:
     return is_weights_file(weights) or weights.startswith(PACKAGED)
 
 
-def _is_backbone(name: str) -> bool:
-    return bool(_BACKBONE.fullmatch(name)) or name in registry.backbones()
+def is_own_backbone(name: str) -> bool:
+    """Tell the names of backbones of our own and of libraries that we know."""
+    return _BACKBONE.fullmatch(name) is not None
 
 
 class ModelSpec(Model):
     """An embedding model and its classifier."""
 
-    backbone: Annotated[str, holds(_is_backbone, BACKBONES)]
+    package: Annotated[str, Field(max_length=300)] = ""
+    """Of a backbone that another package adds: the package and the hash of the module, which
+    records have; they can be read without the package."""
+    backbone: Annotated[str, Field(max_length=200)]
     """A name of ``benchmark.models.backbones``, ``timm:<name>``, ``torchvision:alexnet``; of texts
     ``text:<embedder>``, always frozen, with the weights of an installed package; or a name that
     another package adds."""
@@ -166,8 +170,8 @@ class ModelSpec(Model):
         }  # fmt: skip
         if self.embedder:
             return part | {"run": digest(load_embedder(self.embedder).run)}
-        added = registry.backbones().get(name)
-        return part if added is None else part | {"package": package_of(added)}
+        version = registry.backbone_version(name)
+        return part | {"package": version} if version else part
 
     @property
     def features_key(self) -> str:
@@ -192,13 +196,20 @@ class ModelSpec(Model):
             )
         return {**values, "backbone": backbone, "weights": tag}
 
+    @field_validator("backbone")
+    @classmethod
+    def _is_there(cls, name: str, info: ValidationInfo) -> str:
+        if is_own_backbone(name) or info.data.get("package") or name in registry.backbones():
+            return name
+        raise PydanticCustomError("expected", f"expected {BACKBONES}")
+
     @model_validator(mode="after")
     def _consistent(self) -> ModelSpec:
         if self.triplet and self.per_class < 2:
             raise ValueError(f"per_class: expected at least 2 beside triplet, got {self.per_class}")
         if self.last_stride == 1 and not _RESNET.match(self.backbone):
             raise ValueError(f"last_stride: expected a ResNet of timm, got '{self.backbone}'")
-        if self.frozen and self.weights is None and _BACKBONE.fullmatch(self.backbone):
+        if self.frozen and self.weights is None and is_own_backbone(self.backbone):
             raise ValueError("frozen: expected weights beside it, got none")
         if self.weights_sha256 and self.weights is None:
             raise ValueError("weights_sha256: expected weights beside it, got none")

@@ -147,7 +147,7 @@ def _methods() -> tuple[Mapping[str, MethodFile], Mapping[str, str]]:
     for path in sorted(_folder("methods").glob("[!_]*.py")):
         name = path.stem.replace("_", "-")
         files[name] = MethodFile(name, f"methods.{path.stem}", path)
-    more = added(METHODS, files)
+    more = added(METHODS, files.__contains__)
     for name, (module, path) in more.found.items():
         files[name] = MethodFile(name, module, path)
     for name, file in list(files.items()):
@@ -237,7 +237,7 @@ def protocol_files() -> dict[str, Path]:
 @cache
 def _tracks() -> tuple[Mapping[str, Path], Added]:
     own = {path.stem: path for path in sorted(_folder("protocols").glob("tracks/*.yaml"))}
-    return own, added(TRACKS, own)
+    return own, added(TRACKS, own.__contains__)
 
 
 def track_files() -> Mapping[str, Path]:
@@ -269,7 +269,7 @@ def _modules(package: str, base: str) -> dict[str, str]:
 @cache
 def _datasets() -> tuple[Mapping[str, str], Mapping[str, str]]:
     own = _modules("benchmark.data", "DatasetReader")
-    more = added(DATASETS, own)
+    more = added(DATASETS, own.__contains__)
     return own | {name: module for name, (module, _) in more.found.items()}, more.broken
 
 
@@ -280,7 +280,9 @@ def datasets() -> Mapping[str, str]:
 
 @cache
 def _backbones() -> Added:
-    return added(BACKBONES, {})
+    from benchmark.config.recipes import is_own_backbone
+
+    return added(BACKBONES, is_own_backbone)
 
 
 def backbones() -> Mapping[str, str]:
@@ -299,6 +301,17 @@ def backbone(name: str) -> Callable[[int, int], Any]:
         raise BenchError(f"{module.__file__}: expected a function trunk(channels, image_size)")
     built: Callable[[int, int], Any] = module.trunk
     return built
+
+
+def backbone_version(name: str) -> str:
+    """The package of another one's backbone and the hash of its module; empty for one of our own.
+
+    It is a part of the name of all that is computed with it.
+    """
+    if name not in backbones():
+        return ""
+    module, path = _backbones().found[name]
+    return f"{package_of(module)}, sha256:{fingerprint(path.read_bytes())}"
 
 
 _BROKEN: Mapping[str, Callable[[], Mapping[str, str]]] = {

@@ -190,12 +190,13 @@ def plain(spec: Model) -> dict[str, Any]:
 
 
 def plain_model(spec: ModelSpec) -> dict[str, Any]:
-    """As :func:`plain`; a file of weights is known by what it holds, wherever it lies."""
+    """As :func:`plain`; what comes from elsewhere is known by what it holds: weights, a package."""
     values = plain(spec)
     if spec.known_weights != spec.weights:
         values["weights"] = spec.known_weights
         del values["weights_sha256"]
-    return values
+    version = registry.backbone_version(spec.backbone)
+    return values | {"package": version} if version else values
 
 
 def frozen_views(setup: Setup, data: Stage, n: int) -> tuple[tuple[Stage, ...], ...]:

@@ -58,7 +58,8 @@ def make_plan(
         BenchError: On an unknown name or parameter, or a dataset that is not there.
     """
     for spec in setup.models:
-        if spec.weights is not None or spec.backbone.startswith(("timm:", "open_clip:")):
+        of_others = spec.package or spec.backbone.startswith(("timm:", "open_clip:"))
+        if spec.weights is not None or of_others:
             from benchmark.models.backbones import check_model
 
             check_model(spec)

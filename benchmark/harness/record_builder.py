@@ -154,9 +154,13 @@ def _bound_model(result: Result, i: int) -> Stage:
 
 
 def _models(setup: Setup, result: Result, metas: Metas) -> list[ModelSpec]:
-    """Each generation's model, with the hash of the weights that it started from."""
-    models = list(setup.models)
-    for i, model in enumerate(setup.models):
+    """Each generation's model, with the hash of the weights and the package that it is of."""
+    versions = [registry.backbone_version(model.backbone) for model in setup.models]
+    models = [
+        model.model_copy(update={"package": version}) if version else model
+        for model, version in zip(setup.models, versions, strict=True)
+    ]
+    for i, model in enumerate(models):
         if model.weights is not None:
             found = metas[_bound_model(result, i).name]["facts"]["weights_sha256"]
             used = {"weights": Path(model.weights).name, "weights_sha256": found}

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from benchmark.config import registry
 from benchmark.config.embedders import load_embedder
+from benchmark.config.entry_points import one_line
 from benchmark.config.recipes import BACKBONES, OWN_BACKBONE, PACKAGED, ModelSpec, is_weights_file
 from benchmark.errors import BenchError
 from benchmark.models.faces import SIZES, face_vit_end, face_vit_trunk, iresnet_trunk, output_norm
@@ -168,6 +169,10 @@ def check_backbone(name: str) -> None:
 def check_model(spec: ModelSpec) -> None:
     """Raise a BenchError unless a model's backbone can be built and load its weights, if here."""
     check_backbone(spec.backbone)
+    here = registry.backbone_version(spec.backbone)
+    if spec.package and spec.package != here:
+        there = f"expected {spec.package}, got {here or 'none'}"
+        raise BenchError(f"backbone '{spec.backbone}': package: {there}")
     # Packages may be missing where a plan is only read, or all features are stored.
     if spec.weights is None or spec.weights.startswith(PACKAGED):
         return
@@ -196,8 +201,7 @@ def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
     """
     check_backbone(name)
     if name in registry.backbones():
-        built: tuple[nn.Module, int] = registry.backbone(name)(channels, image_size)
-        return built
+        return _of_a_package(name, channels, image_size)
     parsed = OWN_BACKBONE.fullmatch(name)
     if parsed is None:
         return _of_a_library(name, channels, image_size)
@@ -209,6 +213,30 @@ def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
     if family == "vit":
         return _transformer(width, depth or 4, channels, image_size), width
     return _staged(family, width, depth or 1, channels), 4 * width
+
+
+def _of_a_package(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
+    """The trunk that another package builds; a BenchError names the package if it is none."""
+    where = f"backbone '{name}' of {registry.backbone_version(name).partition(',')[0]}"
+    build = registry.backbone(name)
+    try:
+        built: Any = build(channels, image_size)
+        match built:
+            case (nn.Module() as network, int(width)):
+                image = torch.zeros(1, channels, image_size, image_size)
+                with torch.no_grad():
+                    shape = tuple(network.eval()(image).shape)
+                network.train()
+            case _:
+                kind = type(built).__name__
+                raise BenchError(f"{where}: expected a network and its output's width, got {kind}")
+    except BenchError:
+        raise
+    except Exception as error:
+        raise BenchError(f"{where}: {one_line(error)}") from error
+    if shape != (1, width):
+        raise BenchError(f"{where}: expected output of {width} numbers an image, got {shape[1:]}")
+    return network, width
 
 
 def _of_a_library(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:

@@ -13,18 +13,19 @@ from support.packages import installed, write_package
 from support.toy_runs import toy, toy_and_plan
 from torch import nn
 
-from benchmark.config import embedders
+from benchmark.config import embedders, registry
 from benchmark.config.embedders import load_embedder
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.config.seeds import generator
 from benchmark.data.features import Features, StoredViews
 from benchmark.data.serialization import read_dataset
-from benchmark.errors import BenchError, UnsuitedError
+from benchmark.errors import BenchError, PassedOverWarning, UnsuitedError
 from benchmark.harness.features import ARRAY, ROWS
 from benchmark.harness.requests import make_request
 from benchmark.models.backbones import to_unit, trunk
 from benchmark.models.frozen import StoredFeatures, find_features
 from benchmark.models.module import load_module
+from benchmark.records.files import read_record
 from benchmark.training.augment import augment
 from benchmark.training.data import TrainingData, resized
 from benchmark.training.device import Device
@@ -303,7 +304,9 @@ def test_a_backbone_of_another_package(tmp_path):
     write_package(tmp_path, {"others/__init__.py": "", "others/net.py": NETWORK}, entries)
     with installed(tmp_path):
         spec = ModelSpec(backbone="their-net", dim=4, frozen=True)
-        assert spec.frozen_part["package"] == "others-package 1.0"
+        version = registry.backbone_version("their-net")
+        assert version.startswith("others-package 1.0, sha256:")
+        assert spec.frozen_part["package"] == version
         images = torch.full((2, 1, 8, 8), 0.5)
         assert frozen_backbone(spec, 1, 8)(images)[0].tolist() == [0, 0.5, 1, 1.5, 2]
         changes = {
@@ -313,9 +316,57 @@ def test_a_backbone_of_another_package(tmp_path):
         }
         changes |= {"data.classes": 12, "recipe.epochs": 1}
         (*_, record) = toy(["l2"], tmp_path / "s", tmp_path / "o", settings=changes)
-        assert record.status == "done" and record.models["new"].backbone == "their-net"
+        assert record.status == "done" and record.models["new"].package == version
+        (file, *_) = (tmp_path / "o").rglob("seed-0.json")
+    # Without the package its records are read all the same.
+    assert read_record(file).models["new"].backbone == "their-net"
     with pytest.raises(ValueError, match="expected convnet-"):
         ModelSpec(backbone="their-net", dim=4, frozen=True)
+
+
+def test_a_trained_backbone_of_another_package_that_changes_is_trained_anew(tmp_path):
+    entries = {"compatbench.backbones": {"their-net": "others.net"}}
+    net = tmp_path / "others" / "net.py"
+    write_package(tmp_path, {"others/__init__.py": "", "others/net.py": NETWORK}, entries)
+    changes = {"new.backbone": "their-net", "data.classes": 12, "recipe.epochs": 1}
+    keys, scores = [], []
+    for more in ("", ".add_(1)"):
+        net.write_text(NETWORK.replace("channels))", f"channels){more})"))
+        with installed(tmp_path):
+            (*_, record) = toy(["l2"], tmp_path / "s", tmp_path / f"o{more}", settings=changes)
+            keys.append(record.models["new"].package)
+            scores.append(record.key)
+    assert len({*keys}) == len({*scores}) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return 5", "expected a network and its output's width, got int"),
+        ("return nn.Flatten(), 7", r"expected output of 7 numbers an image, got \(64,\)"),
+        ("return nn.Linear(3, 2), 2", r"RuntimeError: .*\(.*, line \d+\)"),
+        ("raise KeyError('no weights')", r"KeyError: 'no weights' \(.*net.py, line 4\)"),
+    ],
+)
+def test_a_backbone_that_is_none_is_told_in_a_line(tmp_path, body, words):
+    lines = f"from torch import nn\n\ndef trunk(channels, image_size):\n    {body}\n"
+    entries = {"compatbench.backbones": {"their-net": "others.net"}}
+    write_package(tmp_path, {"others/__init__.py": "", "others/net.py": lines}, entries)
+    with (
+        installed(tmp_path),
+        pytest.raises(BenchError, match=rf"^backbone 'their-net' of others-package 1.0: {words}$"),
+    ):
+        trunk("their-net", 1, 8)
+
+
+def test_backbones_of_our_own_are_not_replaced(tmp_path):
+    names = {"convnet-4": "others.net", "text:e5": "others.net", "Böse Name": "others.net"}
+    files = {"others/__init__.py": "", "others/net.py": NETWORK}
+    write_package(tmp_path, files, {"compatbench.backbones": names})
+    with installed(tmp_path), pytest.warns(PassedOverWarning) as told:
+        assert not registry.backbones()
+    said = " ".join(str(each.message) for each in told)
+    assert "'convnet-4' exists already" in said and "'Böse Name': expected small letters" in said
 
 
 def test_floating_point_images_are_taken_as_they_are():
