@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import packages_distributions, version
+from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from benchmark.config import registry
+from benchmark.config.entry_points import package_of
 from benchmark.config.protocols import ProtocolRules
 from benchmark.config.reading import Model, build
 from benchmark.config.recipes import ModelSpec
@@ -171,12 +172,8 @@ def _models(setup: Setup, result: Result, metas: Metas) -> list[ModelSpec]:
 def _adapter(label: str) -> dict[str, str]:
     """The version of a method: its module, its distribution, and the hash of its code."""
     file = registry.method_file(label)
-    package = file.module.partition(".")[0]
-    # Only for adapters of others: it reads the lists of all that is installed.
-    shipped = [] if package == "methods" else packages_distributions().get(package, [])
-    name = shipped[0] if shipped else "compatbench"
-    source = f"sha256:{file.fingerprint}"
-    return {"module": file.module, "package": f"{name} {version(name)}", "source": source}
+    package = package_of(file.module) or f"compatbench {version('compatbench')}"
+    return {"module": file.module, "package": package, "source": f"sha256:{file.fingerprint}"}
 
 
 def _run(result: Result, metas: Metas) -> dict[str, Any]:

@@ -135,9 +135,18 @@ def find_records(
         gone = "" if root.exists() else ", there is no such place"
         raise AbsentError(f"{root}: no records (files named seed-<n>.json){gone}")
     chosen = [path for path in paths if wanted(path)]
-    stored = _read_all(chosen, on_damaged if len(paths) > 1 else None, mapper)
-    if not stored and len(chosen) == len(paths):
-        raise BenchError(f"{root}: none of {len(paths)} files is a record that can be read")
+    damaged: list[BenchError] = []
+
+    def told(error: BenchError) -> None:
+        damaged.append(error)
+        if on_damaged is not None:
+            on_damaged(error)
+
+    several = on_damaged is not None and len(paths) > 1
+    stored = _read_all(chosen, told if several else None, mapper)
+    if not stored and damaged and len(chosen) == len(paths):
+        none = f"none of {len(paths)} files is a record that can be read"
+        raise BenchError(f"{root}: {none}; the first: {damaged[0]}")
     return stored
 
 
