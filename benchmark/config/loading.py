@@ -35,7 +35,10 @@ def load_track(name: str) -> Track:
     protocols = registry.protocol_files()
     with located(f"{path.name}: protocols"):
         for protocol in track.protocols:
-            registry.known("protocol", protocol.partition(":")[0], protocols)
+            family, _, setting = protocol.partition(":")
+            registry.known("protocol", family, protocols)
+            if setting:
+                load_protocol(protocol)
     return track
 
 
@@ -63,6 +66,12 @@ def _read(name: str, files: Mapping[str, Path], kind: str) -> tuple[Path, dict[s
         raise BenchError(
             f"{path.name}: id: expected '{path.stem}' as the file's, got {value.get('id')!r}"
         )
+    theirs = files.get(path.stem, path)
+    if theirs != path and theirs.read_bytes() != path.read_bytes():  # records are told apart by it
+        raise BenchError(
+            f"{path}: id: '{path.stem}' is a {kind} that is installed, and says something else; "
+            "give this one another id and name"
+        )
     return path, value
 
 
@@ -72,8 +81,11 @@ def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[
         return value
     if base in seen:
         raise BenchError(f"{path.name}: extends: goes in a circle over '{base}'")
-    parent, values = _read(str(base), registry.track_files(), "track")
-    inherited = _extended(parent, values, (*seen, str(base)))
+    with located(f"{path.name}: extends"):
+        if not isinstance(base, str):
+            raise BenchError(f"expected a track, got {base!s:.60}")
+        parent, values = _read(base, registry.track_files(), "track")
+    inherited = _extended(parent, values, (*seen, base))
     # Another dataset has other options and other groups.
     if value.get("dataset", inherited.get("dataset")) != inherited.get("dataset"):
         inherited = {k: v for k, v in inherited.items() if k not in ("data", "groups")}

@@ -29,8 +29,12 @@ def declared_sizes(track: Track) -> dict[str, int]:
     return dataset.sizes() or dict(track.facts)
 
 
-def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
+def size(
+    generation: GenerationSpec, facts: dict[str, int], every_class: bool = False
+) -> Size | None:
     """A generation's share of the declared numbers; ``None`` where nothing is declared.
+
+    With ``every_class`` each class keeps an image at least.
 
     Example:
         >>> half = GenerationSpec(name="old", classes=(0.0, 0.5))
@@ -42,15 +46,17 @@ def size(generation: GenerationSpec, facts: dict[str, int]) -> Size | None:
     n, total = facts["train_classes"], facts["train_images"]
     low, high = (boundary(share, n) for share in generation.classes)
     if total % n == 0:
-        first, last = (boundary(share, total // n) for share in generation.images)
+        first, last = _images(generation, total // n, every_class)
         return Size(high - low, (high - low) * (last - first), exact=True)
     share = (generation.images[1] - generation.images[0]) * (high - low) / n
-    return Size(high - low, round(total * share), exact=(high - low, share) == (n, 1.0))
+    images = max(round(total * share), (high - low) * every_class)
+    return Size(high - low, images, exact=(high - low, share) == (n, 1.0))
 
 
 def lack(
-    generation: GenerationSpec, facts: dict[str, int], members: Callable[[Iterable[str]], list[str]]
-) -> str | None:
+    generation: GenerationSpec, facts: dict[str, int],
+    members: Callable[[Iterable[str]], list[str]], every_class: bool = False,
+) -> str | None:  # fmt: skip
     """Reason why a generation surely sees nothing, or one class; ``None`` if it may see more.
 
     Without the declared numbers (``facts``) nothing is sure. How large groups are, only the data
@@ -75,11 +81,20 @@ def lack(
         return f"thinned to {_thinned(generation)}: expected at least one class, got none"
     # Classes of one size have the same share each, of others only the first image is sure.
     even = total % n == 0
-    first, last = (boundary(share, total // n if even else total) for share in generation.images)
+    first, last = _images(generation, total // n if even else total, every_class)
     if first == last if even else not last:
         of = f"each class's {total // n:,}" if even else f"{total:,}"
         return none_of("images", generation.images, of)
     return None
+
+
+def _images(generation: GenerationSpec, n: int, every_class: bool) -> tuple[int, int]:
+    """First image of a class of ``n``, and the first that is left out again."""
+    first, last = (boundary(share, n) for share in generation.images)
+    if every_class:
+        first = min(first, n - 1)
+        last = max(last, first + 1)
+    return first, last
 
 
 def none_of(key: str, interval: tuple[float, float], of: str) -> str:
@@ -99,7 +114,7 @@ def generation_lines(setup: Setup) -> Iterator[str]:
     """A line for each generation: its data and its model."""
     facts = declared_sizes(setup.track)
     for generation, model in zip(setup.protocol.generations, setup.models, strict=True):
-        share = size(generation, facts)
+        share = size(generation, facts, setup.protocol.every_class)
         data = _shares(generation)
         if share is not None:
             about = "" if share.exact else "about "

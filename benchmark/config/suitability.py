@@ -124,7 +124,7 @@ def _check_sizes(setup: Setup, offer: Offer, file: str) -> None:
     """Every generation has data and the evaluation has items, as far as is known without data."""
     facts, here = declared_sizes(setup.track), f"on track {setup.track.id}"
     for i, generation in enumerate(setup.protocol.generations):
-        why = lack(generation, facts, setup.members)
+        why = lack(generation, facts, setup.members, setup.protocol.every_class)
         if why is not None:
             raise UnsuitedError(f"{file}: generations[{i}] '{generation.name}': {why} {here}")
     chosen = setup.protocol.evaluation

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.protocol_files import NEW, OLD, write, write_track
 
+from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.errors import BenchError
 
@@ -125,7 +126,10 @@ def recipe(**fields: Any) -> dict[str, Any]:
 TRACKS: list[Row] = [
     # the track itself
     ({"id": "other"}, "expected 'mine'"),
-    ({"extends": "toi"}, "unknown track 'toi'; did you mean 'toy'"),
+    ({"extends": "toi"}, "extends: unknown track 'toi'; did you mean 'toy'"),
+    ({"extends": ["toy"]}, r"extends: expected a track, got \['toy'\]"),
+    ({"protocols": {"arch-change:deper": {"old.dim": 4}}},
+     "protocols: protocol arch-change: unknown setting 'deper'; did you mean 'deeper'"),
     ({"extends": None}, "missing key"),
     ({"dataset": "glyph"}, "did you mean 'glyphs'"),
     ({"version": 0}, "version: expected at least 1"),
@@ -182,7 +186,18 @@ def test_tracks(tmp_path, changes, words):
     with pytest.raises(BenchError, match=words) as caught:
         load_track(write_track(tmp_path, **changes))
     line = str(caught.value)
-    assert "\n" not in line and (line.startswith("mine.yaml: ") or changes.get("extends"))
+    assert "\n" not in line and line.startswith("mine.yaml: ")
+
+
+def test_a_file_with_the_name_of_an_installed_track_is_not_it(tmp_path):
+    """Records of either would lie in one folder, and be averaged; a copy is the same track."""
+    installed = registry.track_files()["toy"]
+    copy = tmp_path / "toy.yaml"
+    copy.write_bytes(installed.read_bytes())
+    assert load_track(str(copy)) == load_track("toy")
+    copy.write_text("id: toy\nversion: 2\ntitle: Toy\nextends: toy\nrecipe: {epochs: 12}\n")
+    with pytest.raises(BenchError, match="id: 'toy' is a track that is installed, and says"):
+        load_track(str(copy))
 
 
 def simclr(**fields: Any) -> dict[str, Any]:

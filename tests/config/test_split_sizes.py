@@ -28,13 +28,16 @@ def test_sizes_are_those_of_the_split_and_what_is_refused_has_none(seed):
     split = {"classes": asked.classes, "images": asked.images, "order": "seeded", "seed": seed}
     if roles:
         split |= {"groups": ["some"], "thinned": [[["some"], share]]}
+    every = seed % 3 == 0
+    if every:
+        split["every_class"] = True
     facts = {"train_classes": int(n), "train_images": int(n * each)}
     try:
         rows = len(rows_of(np.repeat(np.arange(n), each), split, lambda _: group))
         few = False
     except BenchError as error:
         rows, few = 0, FEW_CLASSES in str(error)
-    found, why = size(asked, facts), lack(asked, facts, list)
+    found, why = size(asked, facts, every), lack(asked, facts, list, every)
     if few:
         assert roles or found.classes == 1
     else:
