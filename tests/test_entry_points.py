@@ -115,6 +115,8 @@ def test_a_module_that_cannot_be_imported_stops_only_what_needs_it(tmp_path):
         code, _, err = call("run", "-m", "lost", "-p", "open-class", "-t", "toy", "--dry-run")
         assert code == 2 and said in err and err.count("\n") == 1
         assert "at_import.py, line 1" in err
+        code, out, _ = call("doctor")
+        assert code == 2 and f"BAD  passed over: method lost: {said}" in out
         with pytest.warns(PassedOverWarning, match="lost"):
             assert "procrustes" in map_labels()
 

@@ -1,11 +1,12 @@
 """Looking at an installation."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from benchmark.config import registry
 from benchmark.config.files import default_store, writable
+from benchmark.config.loading import load_protocol, load_track
 from benchmark.errors import BenchError
 from benchmark.records.provenance import hardware, packages
 
@@ -15,15 +16,29 @@ def diagnose() -> Iterator[tuple[str, str, bool]]:
     for name, state in (packages() | hardware()).items():
         yield name, state, True
     yield _tried("device", _device)
-    for kind, names in (
-        ("methods", registry.method_files()), ("protocols", registry.protocol_files()),
-        ("tracks", registry.track_files()),
-    ):  # fmt: skip
-        yield kind, ", ".join(names), bool(names)
+    yield from _loaded("method", registry.method_files(), lambda name: registry.method(name, {}))
+    yield from _loaded("protocol", registry.protocol_files(), load_protocol)
+    yield from _loaded("track", registry.track_files(), load_track)
     for reason in registry.broken():
         yield "passed over", reason, False
     yield _tried("store", _store)
     yield _tried("ranking kernel", _kernel)
+
+
+def _loaded(
+    kind: str, names: Iterable[str], load: Callable[[str], object]
+) -> Iterator[tuple[str, str, bool]]:
+    """Those that can be loaded, then each that cannot, with the reason."""
+    broken = {}
+    for name in names:
+        try:
+            load(name)
+        except BenchError as error:
+            broken[name] = str(error)
+    sound = [name for name in names if name not in broken]
+    yield f"{kind}s", ", ".join(sound), bool(sound)
+    for name, reason in broken.items():
+        yield "passed over", f"{kind} {name}: {reason}", False
 
 
 def _tried(name: str, attempt: Callable[[], str]) -> tuple[str, str, bool]:

@@ -214,7 +214,7 @@ def leaderboard(
         "too, whose pictures may not be passed on. Repeatable."
     )] = None,
 ) -> None:  # fmt: skip
-    """Write records as a static site, which opens from disk: half a minute."""
+    """Write records as a static site, which opens from disk; thousands take a minute or two."""
     from benchmark.config.files import plain_io_errors, writable
     from leaderboard.site import build_folder
     from leaderboard.site import freeze as freeze_release

@@ -65,7 +65,7 @@ SEEDS = 2**63
 Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 Version = Annotated[int, Field(ge=1, le=10**6)]
 _NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:[-.][a-z0-9]+)*")
-Name = Annotated[str, holds(_NAME.fullmatch, "small letters, digits and hyphens")]
+Name = Annotated[str, holds(_NAME.fullmatch, "small letters, digits, hyphens and dots")]
 """Of generations and settings, which stand in cases, keys of ``--set`` and folders."""
 Names = Annotated[tuple[str, ...], AfterValidator(unique)]
 _ID = re.compile(r"\w[\w.+-]{0,99}(?::.{1,64})?")

@@ -6,6 +6,7 @@ limited before anything is made of them.
 """
 
 import math
+import re
 from typing import Any
 
 import yaml
@@ -92,5 +93,11 @@ def _refusal(problem: str, mark: yaml.Mark) -> yaml.YAMLError:
     return yaml.YAMLError(f"{problem}, line {mark.line + 1}, column {mark.column + 1}")
 
 
+# YAML 1.2 has numbers with an exponent alone, 1e-3, which were text before.
+_Plain.add_implicit_resolver(
+    _KINDS[1],
+    re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)[eE][-+]?\d+\Z", re.ASCII),
+    [*"-+.0123456789"],
+)
 for _tag in _KINDS[1:3]:
     _Plain.add_constructor(_tag, _Plain.construct_number)

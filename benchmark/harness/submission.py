@@ -103,7 +103,8 @@ def gather(name: str, results: Path, step: Step = lambda line: None) -> Submissi
     beside = [s for s in _records(results, "independent") if real(s.path) in homes]
     if found and not missing:
         missing += _invalid(found, beside, results)
-        step(f"{len(found)} records: schema, places, scores, details, versions")
+        if not missing:
+            step(f"{len(found)} records: schema, places, scores, details, versions")
     return Submission(file, tuple(found), tuple(beside), tuple(missing))
 
 

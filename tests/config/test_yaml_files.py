@@ -14,6 +14,11 @@ from benchmark.config.yaml_files import parse_yaml
 from benchmark.errors import BenchError
 
 
+def test_numbers_with_an_exponent_are_those_of_yaml_1_2():
+    assert parse_yaml("[1e-3, -.5E2, 1.e3, 1.5e+3]") == [0.001, -50.0, 1000.0, 1500.0]
+    assert parse_yaml("[x1e3, 1e3x, '1e3', e3, 1e]") == ["x1e3", "1e3x", "1e3", "e3", "1e"]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -46,6 +51,7 @@ from benchmark.errors import BenchError
         ("? [a]\n: 2", "expected text as a key"),
         ("a: .nan", "expected a number of 64 bits, got .nan, line 1, column 4"),
         ("a: 1.0e+999999", "expected a number of 64 bits"),
+        ("a: 1e999999", "expected a number of 64 bits"),
         ("a: 9223372036854775808", "expected a number of 64 bits"),
         ("a: 0x" + "f" * 10_000, "expected a number of 64 bits, got 0xff"),
         ("a: " + "1" * 10_000, "not valid YAML"),
@@ -94,7 +100,6 @@ def test_files_that_are_no_files(tmp_path):
     [
         ("a: 2026-13-45", {"a": "2026-13-45"}),
         ("a: 2026-01-02", {"a": "2026-01-02"}),
-        ("a: 1e999999", {"a": "1e999999"}),
         ("a: =", {"a": "="}),
         ("a: '<<'", {"a": "<<"}),
         ("'<<': 1", {"<<": 1}),

@@ -66,7 +66,11 @@ def _p_value(p: float | None) -> str:
 def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> Iterator[str]:
     first = differences[0]
     same = len({(d.n_queries, d.n_identities) for d in differences}) == 1
-    of = f"{first.n_queries} queries of {first.n_identities} identities" if same else "The queries"
+    of = "The queries"
+    if same:
+        queries = "query" if first.n_queries == 1 else "queries"
+        identities = "identity" if first.n_identities == 1 else "identities"
+        of = f"{first.n_queries} {queries} of {first.n_identities} {identities}"
     seeds = f"; a query's value is its mean over {len(first.seeds)} seeds"
     yield (
         f"Percent points, {left} minus {right}, on the same queries. {of}"
