@@ -189,11 +189,11 @@ def relevance(*sets):
 
 
 def test_queries_that_share_most_of_their_relevant_items_are_one_group():
-    """The same set, half of it or more, a chain of such, a single common item of many, none."""
+    """The same set, half of it or more, only of one that is like the first, one of many, none."""
     qrels = relevance({1, 2, 3}, {1, 2, 3}, {2, 3, 4}, {3, 4, 5}, {5, 6, 7, 8, 9}, {20})
     found = qrels.groups(np.arange(6))
-    assert found[0] == found[1] == found[2] == found[3]
-    assert len({found[0], found[4], found[5]}) == 3
+    assert found[0] == found[1] == found[2]
+    assert len({found[0], *found[3:]}) == 4
     assert relevance({1, 2}, {2, 3}, {4}).groups(np.arange(3)) is None
 
 
@@ -211,6 +211,23 @@ def test_queries_of_a_class_that_come_by_judgements_are_drawn_together():
             holds += held and inside
             alone += not held and inside
     assert holds >= 0.92 * 200 > 0.8 * 200 > alone
+
+
+def test_answers_that_are_asked_for_together_do_not_chain_all_queries():
+    """One or two of forty answers: all queries would be one group, which has no interval."""
+    rng = np.random.default_rng(4)
+    sets = [{*rng.choice(40, rng.integers(1, 3), replace=False)} for _ in range(300)]
+    groups = relevance(*sets).groups(np.arange(300))
+    assert len(np.unique(groups)) >= 20 and np.bincount(groups).max() < 60
+    windows = relevance(*({k, k + 1, k + 2, k + 3} for k in range(300))).groups(np.arange(300))
+    assert np.bincount(windows).max() <= 3
+    difficulty, holds = np.random.default_rng(5), np.zeros(2)
+    for _ in range(200):  # the worst case: a query is as hard as its answers, and nothing else
+        of_item = difficulty.random(40)
+        values = np.array([np.mean([of_item[item] for item in each]) for each in sets])
+        found = [mean(measured(values), given) for given in (groups, None)]
+        holds += [each.low <= 0.5 <= each.high for each in found]
+    assert holds[0] >= 0.87 * 200 > 0.7 * 200 > holds[1], holds
 
 
 def test_a_sample_of_relevant_items_alone_is_told(known):

@@ -22,6 +22,7 @@ DOCUMENT = {"strategies": [LINEAR, AGAIN], "verdict": {"strategy": "linear"},
 @pytest.mark.parametrize(("text", "holds"), [
     ("share<0.9", True), ("share < 0.85", False), ("share<=0.85", True), ("score>0.8", True),
     ("upgrade<0.02", False), ("upgrade<5e-2", True), ("linear.hours>=2", True),
+    ("re-embed.upgrade<0.05", True), ("linear.upgrade>0", True),  # which has none here
     ("re-embed.money>3", True), ("re-embed.share<0", True),  # which it has none of
 ])  # fmt: skip
 def test_conditions(text, holds):
@@ -33,7 +34,9 @@ def test_conditions(text, holds):
 def test_what_is_no_condition():
     for text, said in [
         ("share", "expected a condition as 'share<0.9', got 'share'"),
-        ("shares<1", "did you mean 'share'"), ("share<1.2.3", "expected a number, got '1.2.3'"),
+        ("shares<1", "did you mean 'share'"),
+        ("share<1.2.3", "expected a finite number, got '1.2.3'"),
+        ("score<1e400", "expected a finite number, got '1e400'"),
         ("", "expected a condition"), ("import os", "expected a condition"),
     ]:  # fmt: skip
         with pytest.raises(BenchError, match=r"expected|unknown") as caught:

@@ -1,5 +1,6 @@
 """Conditions under which the command fails, for a gate in continuous integration."""
 
+import math
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -15,7 +16,8 @@ _FIGURES = {
     "share": ("kept", "value"), "score": ("score", "value"), "upgrade": ("to_keep", "value"),
     "hours": ("cost", "hours"), "money": ("cost", "money"),
 }  # fmt: skip
-"""Places in the document; ``upgrade``, of re-embedding, is the difference to the old model."""
+"""Places in the document; ``upgrade`` is the difference to the old model, of re-embedding where no
+strategy is named."""
 _CONDITION = re.compile(r"(?:([\w:.-]+)\.)?(\w+)\s*(<=|>=|<|>)\s*([\d.eE+-]+)")
 
 
@@ -42,9 +44,11 @@ class Condition:
         if figure not in _FIGURES:
             raise unknown("figure", figure, _FIGURES)
         try:
-            return cls(strategy or "", figure, sign, float(number))
+            if math.isfinite(value := float(number)):
+                return cls(strategy or "", figure, sign, value)
         except ValueError:
-            raise BenchError(f"fail_if: expected a number, got '{number:.30}'") from None
+            pass
+        raise BenchError(f"fail_if: expected a finite number, got '{number:.30}'")
 
     def __str__(self) -> str:
         """The condition as it is written."""
@@ -58,7 +62,7 @@ class Condition:
         """
         by_name = {each["name"]: each for each in document["strategies"]}
         name = self.strategy or document["verdict"]["strategy"]
-        if self.figure == "upgrade":
+        if self.figure == "upgrade" and not self.strategy:
             name = "re-embed"
         if self.strategy in document["left_out"].keys() - by_name.keys():
             why = document["left_out"][self.strategy]

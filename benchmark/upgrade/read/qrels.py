@@ -66,7 +66,7 @@ class Qrels:
         for independent ones is too short.
         """
         sets, same = _distinct(self, queries)
-        groups = _connected(sets)[same]
+        groups = _like_the_first(sets)[same]
         return None if len(np.unique(groups)) == len(groups) else groups
 
     def doubts(self, queries: Rows, gallery: Rows) -> list[str]:
@@ -342,21 +342,29 @@ def _distinct(qrels: Qrels, queries: Ints) -> tuple[list[Ints], Ints]:
     return sets, np.array(same, np.int64)
 
 
-def _connected(sets: list[Ints]) -> Ints:
-    """Number of the group of each set: sets with common items, half of theirs at least."""
+def _like_the_first(sets: list[Ints]) -> Ints:
+    """Number of the group of each set: half of its items and of its first one's are common.
+
+    Groups begin with the sets of the fewest items. Chains of sets, each like the next one alone,
+    are not one group: that would be all queries where answers are often asked for together.
+    """
     from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import connected_components
 
     sizes = np.array([len(rows) for rows in sets])
     rows = np.unique(np.concatenate(sets), return_inverse=True)[1]
+    group = np.arange(len(sets))
     if (np.bincount(rows).astype(np.float64) ** 2).sum() > _MOST_ALIKE:
-        return np.arange(len(sets))
+        return group
     owner = np.repeat(np.arange(len(sets)), sizes)
     holds = csr_matrix((np.ones(len(rows)), (owner, rows)))
-    common = (holds @ holds.T).tocoo()
-    union = sizes[common.row] + sizes[common.col] - common.data
-    alike = common.data >= ALIKE * union
-    edges = csr_matrix(
-        (np.ones(alike.sum()), (common.row[alike], common.col[alike])), shape=common.shape
-    )
-    return np.asarray(connected_components(edges, directed=False)[1], np.int64)
+    common = (holds @ holds.T).tocsr()
+    free = np.ones(len(sets), bool)
+    for first in sorted(range(len(sets)), key=lambda at: (sizes[at], sets[at].tolist())):
+        if free[first]:
+            begin, end = common.indptr[first : first + 2]
+            others, shared = common.indices[begin:end], common.data[begin:end]
+            alike = others[
+                free[others] & (shared >= ALIKE * (sizes[first] + sizes[others] - shared))
+            ]
+            group[alike], free[alike] = first, False
+    return group
