@@ -300,3 +300,23 @@ def test_one_of_many_that_keeps_enough_by_luck_is_not_taken():
     others = {replace(QUERY_MAP, name=f"map {k}"): few(10 + k, 200) for k in range(9)}
     assert verdict(of_scores(alone), wanted=0.75).name == "linear:query"
     assert verdict(of_scores(alone | others), wanted=0.75).name == REEMBED
+
+
+def test_what_is_better_than_both_models_is_named():
+    """Neither model is better, and a mixture of both answers a tenth of the queries more."""
+    old, new, both = few(0, 400), few(0, 400), few(40, 400)
+    said = verdict(of_scores({OLD: old, NEW: new, QUERY_MAP: both}))
+    assert said.name == KEEP
+    assert said.reason.endswith(
+        "; but linear:query is measurably better on these queries: try it on others"
+    )
+    said = verdict(of_scores({OLD: old, NEW: new, QUERY_MAP: few(1, 400)}))
+    assert "linear:query" not in said.reason
+
+
+def test_few_groups_of_queries_are_the_reason():
+    old, new = few(0, 40), few(20, 40)
+    found = Evidence.of(of_scores({OLD: old, NEW: new}).outcomes, METRIC, np.arange(40) // 10)
+    said = verdict(found)
+    assert (said.name, said.decided) == (KEEP, False)
+    assert "they are of 4 groups of common relevant items, expected 5 or more" in said.reason

@@ -28,9 +28,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.intervals import group_sums
+from benchmark.metrics.intervals import LEAST_GROUPS, group_sums
 from benchmark.metrics.kept_share import Scored, beyond, contrast, difference, share_kept
 from benchmark.metrics.statistics import surely
 from benchmark.upgrade.measure.evaluation import AGREEMENT
@@ -79,7 +82,7 @@ class Evidence:
 
     outcomes: Mapping[str, StrategyOutcome]
     metric: str  # the one that decides
-    groups: object  # of queries that are drawn together, [n]; None where each is drawn alone
+    groups: Any  # of queries that are drawn together, [n]; None where each is drawn alone
     # re-embedding minus the old model; None without old queries or judgements
     upgrade: Estimate | None
     likely: bool | None  # re-embedding is likely better; None as above
@@ -90,7 +93,7 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, outcomes: Mapping[str, StrategyOutcome], metric: str, groups: object,
+        cls, outcomes: Mapping[str, StrategyOutcome], metric: str, groups: Any,
         least: float = WORTHWHILE,
     ) -> "Evidence":  # fmt: skip
         """Shares with their intervals."""
@@ -228,7 +231,7 @@ def _choose(
     if not possible:
         return None, "nothing is left that can be done"
     if not evidence.worthwhile and KEEP in possible:
-        return KEEP, _why_not(evidence)
+        return KEEP, _why_not(evidence) + _better_than_either(evidence, possible)
     keeping = evidence.keeping(wanted)
     for effort in range(_ALL):
         strategies = {name: evidence.outcomes[name].strategy for name in possible}
@@ -267,6 +270,11 @@ def _why_not(evidence: Evidence) -> str:
     if evidence.decided:
         return f"the new model is not better by {least} here"
     old, new = evidence.scored(KEEP), evidence.scored(REEMBED)
+    if evidence.groups is not None and (k := len(np.unique(evidence.groups))) < LEAST_GROUPS:
+        return (
+            f"too few queries to tell: they are of {k} groups of common relevant items, expected "
+            f"{LEAST_GROUPS} or more"
+        )
     n, differ = len(old.values), int((old.values != new.values).sum())
     found = contrast(new, old, evidence.groups)
     enough = math.ceil(n * (_POWER * max(found.below[1], found.above[1]) / evidence.least) ** 2)
@@ -274,6 +282,16 @@ def _why_not(evidence: Evidence) -> str:
         f"too few queries to tell: the models differ on {differ:,} of {n:,}; some {enough:,} like "
         f"these would tell an upgrade of {least}"
     )
+
+
+def _better_than_either(evidence: Evidence, possible: list[str]) -> str:
+    """The best that is worthwhile where re-embedding is not, as two lists may be; maybe empty."""
+    least = evidence.mean(KEEP) + evidence.least
+    better = [name for name in possible if name in evidence.above and evidence.mean(name) >= least]
+    if not better:
+        return ""
+    best = max(better, key=evidence.mean)
+    return f"; but {best} is measurably better on these queries: try it on others"
 
 
 def _kept(evidence: Evidence, name: str, wanted: float) -> str:
