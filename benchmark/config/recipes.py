@@ -9,29 +9,19 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from benchmark.config import registry
+from benchmark.config.backbones import (
+    BACKBONES,
+    OWN_BACKBONE,
+    backbone_version,
+    backbones,
+    is_own_backbone,
+)
 from benchmark.config.checks import holds
 from benchmark.config.embedders import load_embedder
 from benchmark.config.files import digest
 from benchmark.config.reading import Model, build
 from benchmark.errors import BenchError
 
-BACKBONES = (
-    "convnet-, plain-, mobilenet- or vit-<width>[x<depth>], iresnet-18, -34, -50, -100 or -200, "
-    "vit-t, -s or -b, timm:<name>, open_clip:<name>, torchvision:alexnet, text:<embedder> or one "
-    "of another package"
-)
-OWN_BACKBONE = re.compile(
-    r"(?:(convnet|plain|mobilenet|vit)-([1-9]\d{0,3})(?:x([1-9]\d{0,2}))?)"
-    r"|(iresnet)-(18|34|50|100|200)|vit-([tsb])"
-)
-"""Family, width, and depth: blocks a stage, or layers of a transformer; or iResNet's depth; or the
-size of a transformer for faces."""
-# timm's own names are checked when timm is loaded, which takes seconds.
-_BACKBONE = re.compile(
-    f"{OWN_BACKBONE.pattern}|(?:timm|open_clip):[\\w.-]{{1,100}}|torchvision:alexnet"
-    "|text:[a-z0-9][a-z0-9.-]{0,63}"
-)
 OF_TEXTS = "text:"
 """Before the name of an embedder that is the frozen backbone of texts."""
 _TAG = r"[a-zA-Z0-9][\w-]{0,99}"
@@ -67,11 +57,6 @@ def is_weights_file(weights: str) -> bool:
 def is_here(weights: str) -> bool:
     """Tell whether a model's ``weights`` are a file here or in a package: known by its content."""
     return is_weights_file(weights) or weights.startswith(PACKAGED)
-
-
-def is_own_backbone(name: str) -> bool:
-    """Tell the names of backbones of our own and of libraries that we know."""
-    return _BACKBONE.fullmatch(name) is not None
 
 
 class ModelSpec(Model):
@@ -170,7 +155,7 @@ class ModelSpec(Model):
         }  # fmt: skip
         if self.embedder:
             return part | {"run": digest(load_embedder(self.embedder).run)}
-        version = registry.backbone_version(name)
+        version = backbone_version(name)
         return part | {"package": version} if version else part
 
     @property
@@ -199,7 +184,7 @@ class ModelSpec(Model):
     @field_validator("backbone")
     @classmethod
     def _is_there(cls, name: str, info: ValidationInfo) -> str:
-        if is_own_backbone(name) or info.data.get("package") or name in registry.backbones():
+        if is_own_backbone(name) or info.data.get("package") or name in backbones():
             return name
         raise PydanticCustomError("expected", f"expected {BACKBONES}")
 

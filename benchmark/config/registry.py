@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmark.config.backbones import added_backbones, backbones
 from benchmark.config.declarations import (
     FIDELITIES,
     DatasetDeclaration,
@@ -19,7 +20,6 @@ from benchmark.config.declarations import (
     TaskDeclaration,
 )
 from benchmark.config.entry_points import (
-    BACKBONES,
     DATASETS,
     METHODS,
     TRACKS,
@@ -278,22 +278,6 @@ def datasets() -> Mapping[str, str]:
     return _datasets()[0]
 
 
-@cache
-def _backbones() -> Added:
-    from benchmark.config.recipes import is_own_backbone
-
-    return added(BACKBONES, is_own_backbone)
-
-
-def backbones() -> Mapping[str, str]:
-    """Backbone of another package to the module that builds it.
-
-    Its ``trunk(channels, image_size)`` gives the network, with the weights that it starts from, and
-    the width of its output.
-    """
-    return {name: module for name, (module, _) in _backbones().found.items()}
-
-
 def backbone(name: str) -> Callable[[int, int], Any]:
     """The function that builds a backbone of another package."""
     module = _imported(known("backbone", name, backbones()))
@@ -303,20 +287,9 @@ def backbone(name: str) -> Callable[[int, int], Any]:
     return built
 
 
-def backbone_version(name: str) -> str:
-    """The package of another one's backbone and the hash of its module; empty for one of our own.
-
-    It is a part of the name of all that is computed with it.
-    """
-    if name not in backbones():
-        return ""
-    module, path = _backbones().found[name]
-    return f"{package_of(module)}, sha256:{fingerprint(path.read_bytes())}"
-
-
 _BROKEN: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "method": lambda: _methods()[1], "track": lambda: _tracks()[1].broken,
-    "dataset": lambda: _datasets()[1], "backbone": lambda: _backbones().broken,
+    "dataset": lambda: _datasets()[1], "backbone": lambda: added_backbones().broken,
 }  # fmt: skip
 """Kind -> name -> why it is passed over."""
 

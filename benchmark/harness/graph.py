@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from benchmark.config import registry
+from benchmark.config.backbones import backbone_version
 from benchmark.config.data_roots import Root, root_of
 from benchmark.config.files import digest
 from benchmark.config.reading import Model
@@ -195,7 +196,7 @@ def plain_model(spec: ModelSpec) -> dict[str, Any]:
     if spec.known_weights != spec.weights:
         values["weights"] = spec.known_weights
         del values["weights_sha256"]
-    version = registry.backbone_version(spec.backbone)
+    version = backbone_version(spec.backbone)
     return values | {"package": version} if version else values
 
 

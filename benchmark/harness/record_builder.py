@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from benchmark.config import registry
+from benchmark.config.backbones import backbone_version
 from benchmark.config.entry_points import package_of
 from benchmark.config.protocols import ProtocolRules
 from benchmark.config.reading import Model, build
@@ -156,7 +157,7 @@ def _bound_model(result: Result, i: int) -> Stage:
 
 def _models(setup: Setup, result: Result, metas: Metas) -> list[ModelSpec]:
     """Each generation's model, with the hash of the weights and the package that it is of."""
-    versions = [registry.backbone_version(model.backbone) for model in setup.models]
+    versions = [backbone_version(model.backbone) for model in setup.models]
     models = [
         model.model_copy(update={"package": version}) if version else model
         for model, version in zip(setup.models, versions, strict=True)

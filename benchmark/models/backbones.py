@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmark.config import registry
+from benchmark.config.backbones import BACKBONES, OWN_BACKBONE, backbone_version, backbones
 from benchmark.config.embedders import load_embedder
 from benchmark.config.entry_points import one_line
-from benchmark.config.recipes import BACKBONES, OWN_BACKBONE, PACKAGED, ModelSpec, is_weights_file
+from benchmark.config.recipes import PACKAGED, ModelSpec, is_weights_file
 from benchmark.errors import BenchError
 from benchmark.models.faces import SIZES, face_vit_end, face_vit_trunk, iresnet_trunk, output_norm
 from benchmark.models.frozen import StoredFeatures
@@ -145,7 +146,7 @@ def widen_last_stage(model: nn.Module, backbone: str) -> None:
 def check_backbone(name: str) -> None:
     """Raise a BenchError unless ``name`` can be built; imports timm for its own names alone."""
     library, _, model = name.partition(":")
-    if OWN_BACKBONE.fullmatch(name) or name == _ALEXNET or name in registry.backbones():
+    if OWN_BACKBONE.fullmatch(name) or name == _ALEXNET or name in backbones():
         return
     if library == "open_clip":
         from benchmark.models.clip import check_clip
@@ -169,7 +170,7 @@ def check_backbone(name: str) -> None:
 def check_model(spec: ModelSpec) -> None:
     """Raise a BenchError unless a model's backbone can be built and load its weights, if here."""
     check_backbone(spec.backbone)
-    here = registry.backbone_version(spec.backbone)
+    here = backbone_version(spec.backbone)
     if spec.package and spec.package != here:
         there = f"expected {spec.package}, got {here or 'none'}"
         raise BenchError(f"backbone '{spec.backbone}': package: {there}")
@@ -200,7 +201,7 @@ def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
     pixels a side. A BenchError if the name is unknown, or the width does not suit the family.
     """
     check_backbone(name)
-    if name in registry.backbones():
+    if name in backbones():
         return _of_a_package(name, channels, image_size)
     parsed = OWN_BACKBONE.fullmatch(name)
     if parsed is None:
@@ -217,7 +218,7 @@ def trunk(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
 
 def _of_a_package(name: str, channels: int, image_size: int) -> tuple[nn.Module, int]:
     """The trunk that another package builds; a BenchError names the package if it is none."""
-    where = f"backbone '{name}' of {registry.backbone_version(name).partition(',')[0]}"
+    where = f"backbone '{name}' of {backbone_version(name).partition(',')[0]}"
     build = registry.backbone(name)
     try:
         built: Any = build(channels, image_size)

@@ -148,7 +148,7 @@ def test_no_type_is_converted(value):
     [
         ("3", 3), ("3.0", 3.0), ("1e-3", 1e-3), ("-2", -2), ("true", True), ("null", None),
         ("arcface", "arcface"), ("[0, 0.5]", [0, 0.5]), ("{rotate: 3}", {"rotate": 3}),
-        ("'3'", "3"), ("nan", "nan"), ("1e999", "1e999"), ("a=b", "a=b"), ("", None),
+        ("'3'", "3"), ("nan", "nan"), ("a=b", "a=b"), ("", None),
     ],
 )  # fmt: skip
 def test_settings(text, value):

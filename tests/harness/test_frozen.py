@@ -13,7 +13,8 @@ from support.packages import installed, write_package
 from support.toy_runs import toy, toy_and_plan
 from torch import nn
 
-from benchmark.config import embedders, registry
+from benchmark.config import embedders
+from benchmark.config.backbones import backbone_version, backbones
 from benchmark.config.embedders import load_embedder
 from benchmark.config.recipes import Augment, ModelSpec, Recipe
 from benchmark.config.seeds import generator
@@ -304,7 +305,7 @@ def test_a_backbone_of_another_package(tmp_path):
     write_package(tmp_path, {"others/__init__.py": "", "others/net.py": NETWORK}, entries)
     with installed(tmp_path):
         spec = ModelSpec(backbone="their-net", dim=4, frozen=True)
-        version = registry.backbone_version("their-net")
+        version = backbone_version("their-net")
         assert version.startswith("others-package 1.0, sha256:")
         assert spec.frozen_part["package"] == version
         images = torch.full((2, 1, 8, 8), 0.5)
@@ -364,7 +365,7 @@ def test_backbones_of_our_own_are_not_replaced(tmp_path):
     files = {"others/__init__.py": "", "others/net.py": NETWORK}
     write_package(tmp_path, files, {"compatbench.backbones": names})
     with installed(tmp_path), pytest.warns(PassedOverWarning) as told:
-        assert not registry.backbones()
+        assert not backbones()
     said = " ".join(str(each.message) for each in told)
     assert "'convnet-4' exists already" in said and "'Böse Name': expected small letters" in said
 

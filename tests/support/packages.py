@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config import entry_points, registry
+from benchmark.config import backbones, entry_points, registry
 
 CACHES = (
-    registry._methods, registry._tracks, registry._datasets, registry._backbones,
+    registry._methods, registry._tracks, registry._datasets, backbones.added_backbones,
     registry._class_modules, entry_points.package_of,
 )  # fmt: skip
 
