@@ -272,7 +272,7 @@ class Standing:
     reference: Mapping[int, float]  # seed -> score without any method
     effects: Mapping[str, Effect]
     places: Mapping[str, RankPlace]  # of the methods that may have a rank
-    in_order: tuple[str, ...]  # methods with a score, those of enough models first, each by score
+    in_order: tuple[str, ...]  # with a score: by rank, those without one, those of few models
 
     def place(self, method: str) -> RankPlace:
         """A method's place; without a score and a rank where it has none."""
@@ -316,7 +316,8 @@ def standing(records: Sequence[Record], metric: str, ranked: Container[str]) -> 
     def order(method: str) -> tuple[Any, ...]:
         rank = ranks[method].rank if method in ranks else None
         few = not found[method].enough
-        return few, rank is None and not few, sign * (found[method].value.value or 0.0), method
+        score = sign * (found[method].value.value or 0.0)
+        return few, rank is None and not few, rank or 0, score, method
 
     scored = [m for m, e in found.items() if e.value.value is not None and m != "independent"]
     shares = _by_seed(records, of.share)

@@ -266,7 +266,7 @@ def seeds_note(standing: Standing) -> list[str]:
     return [
         f"Ranks are by the old models that most methods have ({counted}); scores and shares are "
         f"means over all of a method's own, which {len(more)} of {len(ranked)} have more of: rows "
-        "may stand in another order than their scores."
+        "may have another order by score."
     ]
 
 
