@@ -58,7 +58,7 @@ def test_seeds_that_ranks_leave_out_are_told():
     assert note.startswith("Ranks are by the old models that most methods have (seeds 0 to 2);")
     assert "which 1 of 4 have more of" in note
     # By score the fourth model would put bct above fct: rows go by rank.
-    fct = [make_record("fct", 0.67, 0.9, s, lower=0.5, high=0.9) for s in range(3)]
+    fct = three("fct", (0.32, 0.42, 0.52))
     others = [r for r in records if r.method != "fct"]
     (board,) = boards_of([*others, *fct, make_record("bct", 1.0, 0.9, 3, lower=0.5, high=0.9)])
     assert board.standing.in_order[0] == "fct" and board.standing.place("fct").rank == 1
