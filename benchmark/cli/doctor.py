@@ -1,6 +1,6 @@
 """Looking at an installation."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def diagnose() -> Iterator[tuple[str, str, bool]]:
 
 
 def _loaded(
-    kind: str, names: Iterable[str], load: Callable[[str], object]
+    kind: str, names: Collection[str], load: Callable[[str], object]
 ) -> Iterator[tuple[str, str, bool]]:
     """Those that can be loaded, then each that cannot, with the reason."""
     broken = {}

@@ -99,7 +99,7 @@ def test_the_command_and_damaged_files(made, tmp_path):
 def test_estimates_are_less_sure_of_fewer_queries(tmp_path):
     """Sixty slices of five queries each against the whole of new vectors, which the report lacks.
 
-    As certain as the mean of all, a quarter of them would lie within their 95 %.
+    If they were as certain as the mean of all, few of them would lie within their 95 %.
     """
     made, path = planted(noise=0.5, n=3000, q=300, dim=16), tmp_path / "slices.tsv"
     path.write_text("".join(f"q{q}\t{q // 5}\n" for q in range(300)))

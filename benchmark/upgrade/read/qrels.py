@@ -363,8 +363,7 @@ def _like_the_first(sets: list[Ints]) -> Ints:
         if free[first]:
             begin, end = common.indptr[first : first + 2]
             others, shared = common.indices[begin:end], common.data[begin:end]
-            alike = others[
-                free[others] & (shared >= ALIKE * (sizes[first] + sizes[others] - shared))
-            ]
+            union = sizes[first] + sizes[others] - shared
+            alike = others[free[others] & (shared >= ALIKE * union)]
             group[alike], free[alike] = first, False
     return group
