@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from generate import renew
 from support.command import call
@@ -24,6 +25,7 @@ PAGES = [
     ROOT / "results" / "studies" / "README.md",
 ]  # fmt: skip
 GENERATED = re.compile(r"<!-- (?:bench|docs|records|plans) .+? -->\n.*?<!-- end -->", re.S)
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 
 
@@ -73,8 +75,6 @@ def test_python_example_names_exist() -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/own-vectors.md"])
 def test_own_vectors(page, tmp_path, monkeypatch) -> None:
     """The block on plain arrays runs, and the file it writes holds the array it returns."""
-    import numpy as np
-
     rng = np.random.default_rng(0)
     shapes = {"old": (50, 6), "new": (50, 5), "gallery": (700, 6), "queries": (9, 5)}
     for name, shape in shapes.items():
@@ -167,7 +167,13 @@ def test_tables_are_those_of_the_committed_records(page, monkeypatch) -> None:
     text = page.read_text()
     if "paper-tables" in page.name:
         pytest.importorskip("open_clip")
-    assert renew(text, kinds=("bench", "records", "plans")) == text, "run `make tables`"
+    found = renew(text, kinds=("bench", "records", "plans"))
+    if page.name == "own-vectors.md":  # estimates draw, where processors round products otherwise
+        assert NUMBER.sub("#", found) == NUMBER.sub("#", text), "run `make tables`"
+        numbers = [[float(x.replace(",", "")) for x in NUMBER.findall(t)] for t in (found, text)]
+        np.testing.assert_allclose(*numbers, rtol=0.03, atol=0.5)
+    else:
+        assert found == text, "run `make tables`"
 
 
 def test_the_readmes_first_two_screens_answer_five_questions() -> None:

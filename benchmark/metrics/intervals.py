@@ -5,6 +5,10 @@ The interval is Student's t after Hall's transformation, which corrects for the 
 near 0 and 1 have; where no group differs from the others, Wilson's, each group one trial.
 ``bench perf coverage`` simulates how often such an interval holds the true score.
 
+A few large groups among many small ones say less than their number: the deviation is Bell and
+McCaffrey's and has the degrees of freedom that Satterthwaite's approximation gives to it (Bias
+reduction in standard errors for linear regression with multi-stage samples, 2002).
+
 A ValueError names an argument that is empty, holds NaN, has another length or is out of range.
 """
 
@@ -37,6 +41,7 @@ class Spread:
     deviation: float  # standard deviation of the score
     skewness: float  # of its distribution
     n_groups: int
+    freedom: float = math.inf  # degrees of freedom of the deviation; at most n_groups - 1 count
 
     def interval(self, level: float = 0.95, *, share: bool = True) -> Span | None:
         """Ends of the interval; None for fewer than ``LEAST_GROUPS`` groups.
@@ -77,7 +82,16 @@ class Spread:
         Where ``k`` groups do, the skewness is near the root of ``1 / k``. Four was chosen by
         simulation.
         """
-        return min(self.n_groups - 1.0, 4 / max(self.skewness**2, 1e-9))
+        return min(self.n_groups - 1.0, self.freedom, 4 / max(self.skewness**2, 1e-9))
+
+    def with_variance(self, variance: float) -> "Spread":
+        """The spread with a known variance beside that of drawing groups."""
+        total = math.sqrt(self.deviation**2 + variance)
+        if not variance:
+            return self
+        part = self.deviation / total
+        freedom = self.freedom / part**4 if part else math.inf
+        return Spread(self.value, total, self.skewness * part**3, self.n_groups, freedom)
 
 
 @dataclass(frozen=True)
@@ -95,12 +109,14 @@ class MeanDifference:
         below: Mean and standard deviation with one more group that lowers it.
         above: As it, with one that raises it.
         n_groups: Groups that were seen.
+        freedom: Degrees of freedom of the deviations; as many as groups of one size.
     """
 
     value: float
     below: tuple[float, float]
     above: tuple[float, float]
     n_groups: int
+    freedom: float
 
     def interval(self, level: float = 0.95) -> Span | None:
         """Ends of the interval; None for fewer than ``LEAST_GROUPS`` groups."""
@@ -113,7 +129,7 @@ class MeanDifference:
         """Deviations from the mean to an end of the interval."""
         if not 0.0 < level < 1.0:
             raise ValueError(f"level: expected a share in (0, 1), got {level}")
-        return _t_quantile(float(self.n_groups), 0.5 + level / 2)
+        return _t_quantile(self.freedom, 0.5 + level / 2)
 
     def p_value(self) -> float:
         """Two-sided p-value against no difference: below 0.05 just where the interval is off 0."""
@@ -132,7 +148,7 @@ class MeanDifference:
 
         if deviation == 0.0:
             return float(np.sign(distance) + 1) / 2
-        return float(stdtr(float(self.n_groups), distance / deviation))
+        return float(stdtr(self.freedom, distance / deviation))
 
 
 def mean_difference(
@@ -148,12 +164,16 @@ def mean_difference(
     """
     sums, counts = group_sums(values, groups)
     step = usual_step(values, groups) if step is None else step
-    one = float(counts.mean())
-    sides = []
-    for side in (-step, step):
-        spread = sums_spread(np.append(sums, side * one), np.append(counts, one))
-        sides.append((spread.value, math.sqrt(spread.deviation**2 + variance)))
-    return MeanDifference(float(sums.sum() / counts.sum()), sides[0], sides[1], len(sums))
+    one, alike = float(counts.mean()), likeness(values, sums, counts)
+    low, high = (
+        sums_spread(np.append(sums, side), np.append(counts, one), alike).with_variance(variance)
+        for side in (-step * one, step * one)
+    )
+    return MeanDifference(
+        float(sums.sum() / counts.sum()),
+        (low.value, low.deviation), (high.value, high.deviation),
+        len(sums), min(low.freedom, high.freedom, float(len(sums))),
+    )  # fmt: skip
 
 
 def usual_step(values: Any, groups: Any = None) -> float:
@@ -175,7 +195,8 @@ def mean_spread(values: Any, groups: Any = None) -> Spread:
     by one. Groups may differ in size: a mean is a ratio of two sums, and this is its first-order
     variance.
     """
-    return sums_spread(*group_sums(values, groups))
+    sums, counts = group_sums(values, groups)
+    return sums_spread(sums, counts, likeness(values, sums, counts))
 
 
 def mean_spreads(table: Any, groups: Any) -> list[Spread]:
@@ -186,7 +207,11 @@ def mean_spreads(table: Any, groups: Any) -> list[Spread]:
         raise ValueError("values: expected at least one, got none")
     codes = _codes(groups, rows.shape[1])
     counts = np.bincount(codes).astype(np.float64)
-    return [sums_spread(np.bincount(codes, row).astype(np.float64), counts) for row in rows]
+    every = [np.bincount(codes, row).astype(np.float64) for row in rows]
+    return [
+        sums_spread(sums, counts, likeness(row, sums, counts))
+        for row, sums in zip(rows, every, strict=True)
+    ]
 
 
 def group_sums(values: Any, groups: Any = None) -> tuple[Values, Values]:
@@ -203,16 +228,51 @@ def group_sums(values: Any, groups: Any = None) -> tuple[Values, Values]:
     return np.bincount(codes, x).astype(np.float64), np.bincount(codes).astype(np.float64)
 
 
-def sums_spread(sums: Values, counts: Values) -> Spread:
-    """The spread of a mean from :func:`group_sums`."""
+def likeness(values: Any, sums: Values, counts: Values) -> float:
+    """The intraclass correlation of values, ``[m]``, in [0, 1]; 1 for groups of one value each.
+
+    The estimator of the analysis of variance (Donner, A review of inference procedures for the
+    intraclass correlation coefficient, 1986, section 2).
+    """
+    n, total = len(sums), float(counts.sum())
+    if n in (1, total):
+        return 1.0
+    between = float((sums**2 / counts).sum())
+    inside = max(0.0, float((np.asarray(values, np.float64) ** 2).sum()) - between) / (total - n)
+    among = max(0.0, between - float(sums.sum()) ** 2 / total) / (n - 1)
+    usual = (total - float((counts**2).sum()) / total) / (n - 1)  # size of a group
+    whole = among + (usual - 1) * inside
+    return float(np.clip((among - inside) / whole, 0.0, 1.0)) if whole > 0 else 1.0
+
+
+def sums_spread(sums: Values, counts: Values, alike: float = 1.0) -> Spread:
+    """The spread of a mean from :func:`group_sums` and :func:`likeness`."""
     n, total = len(sums), counts.sum()
     mean = float(sums.sum() / total)
     rest = sums - mean * counts
-    deviation = math.sqrt(n / max(1, n - 1) * float((rest**2).sum())) / float(total)
+    others = np.maximum(1 - counts / total, 1e-12)  # nothing for a group alone, whose rest is 0
+    deviation = math.sqrt(float((rest**2 / others).sum())) / float(total)
     # Sums of equal means leave rounding.
     if deviation <= 1e-12 * max(1.0, abs(mean)):
         return Spread(mean, 0.0, 0.0, n)
-    return Spread(mean, deviation, _skewness(rest) / math.sqrt(n), n)
+    freedom = _sizes_freedom(counts, others, alike)
+    return Spread(mean, deviation, _skewness(rest) / math.sqrt(n), n, freedom)
+
+
+def _sizes_freedom(counts: Values, others: Values, alike: float) -> float:
+    """Satterthwaite's degrees of freedom of a deviation over groups of these sizes.
+
+    Values of a group correlate by ``alike``. The deviation is a quadratic form in the values, whose
+    matrix over the groups is ``diag(d) - a b' - b a' + s a a'``.
+    """
+    if np.ptp(counts) <= 1e-9 * counts.max():
+        return len(counts) - 1.0
+    sums = counts * (1 - alike + alike * counts)  # variance of a group's sum, but for a factor
+    d, a, b = sums / others, (1 - others) / np.sqrt(others), sums / np.sqrt(others)
+    s, aa, ab, bb = sums.sum(), a @ a, a @ b, b @ b
+    off = 2 * a * b - s * a * a
+    square = d @ d - 2 * (d @ off) + 2 * aa * bb + 2 * ab**2 + (s * aa) ** 2 - 4 * s * ab * aa
+    return max(1.0, float((d - off).sum() ** 2 / square))
 
 
 def mean_interval(values: Any, groups: Any = None, *, level: float = 0.95) -> Span | None:
@@ -241,7 +301,8 @@ def drawn_spread(value: float, draws: Any, n_groups: int, kept: Spread) -> Sprea
     # Draws of n groups vary by 1 / n less than samples do.
     deviation = float(x.std()) * math.sqrt(n_groups / max(1, n_groups - 1))
     of_kept = kept.skewness * min(1.0, kept.deviation / deviation) ** 3
-    return Spread(value, deviation, of_kept + (_skewness(x) - of_kept) / 4, n_groups)
+    skewness = of_kept + (_skewness(x) - of_kept) / 4
+    return Spread(value, deviation, skewness, n_groups, kept.freedom)
 
 
 def weights(n_groups: int, n: int = DRAWS, seed: int = 0) -> Iterator[Values]:

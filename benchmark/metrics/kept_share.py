@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.compatibility import share_of_upgrade
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.intervals import (
-    MeanDifference,
-    Spread,
-    mean_difference,
-    mean_spread,
-    usual_step,
-)
+from benchmark.metrics.intervals import MeanDifference, mean_difference, mean_spread, usual_step
 from benchmark.ranking.arrays import Ints, Values
 
 _FARTHEST = 1e4
@@ -93,11 +87,7 @@ def measured(values: Values) -> Scored:
 
 def mean(scored: Scored, groups: Any = None) -> Estimate:
     """The mean of scores in [0, 1], drawn anew by query or group; estimates are cut off there."""
-    found = mean_spread(scored.values, groups)
-    total = math.sqrt(found.deviation**2 + scored.variance)
-    if scored.variance:
-        skewness = found.skewness * (found.deviation / total) ** 3
-        found = Spread(found.value, total, skewness, found.n_groups)
+    found = mean_spread(scored.values, groups).with_variance(scored.variance)
     return Estimate.of(float(np.clip(found.value, 0, 1)), found.interval(), scored.sampling)
 
 
@@ -176,7 +166,7 @@ def _end(
     """
     at = [beyond(scored, old, new, share, groups) for share in (0.0, 0.5, 1.0)]
     spreads = [each.below if side < 0 else each.above for each in at]
-    t = at[0].quantile()
+    t = max(each.quantile() for each in at)
     mean = np.array([spreads[2][0] - spreads[0][0], spreads[0][0]])
     a, b, c = (deviation**2 for _, deviation in spreads)
     variance = np.array([2 * (a - 2 * b + c), -3 * a + 4 * b - c, a])

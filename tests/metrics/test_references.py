@@ -218,11 +218,9 @@ def test_mean_difference(seed, grouped):
     for side in (-1, 1):
         sums = [m.sum() for m in members] + [side * step * size / len(members)]
         counts = [len(m) for m in members] + [size / len(members)]
-        mean = sum(sums) / sum(counts)
-        n = len(sums)
-        square = sum((s - mean * c) ** 2 for s, c in zip(sums, counts, strict=True))
-        deviation = math.sqrt(n / (n - 1) * square) / sum(counts)
-        ends.append(mean + side * student.ppf(0.975, len(members)) * deviation)
+        mean, deviation = naive.clustered_mean(sums, counts)
+        freedom = naive.clustered_freedom(counts, naive.intraclass(members))
+        ends.append(mean + side * student.ppf(0.975, freedom) * deviation)
     assert found.interval() == approx(tuple(ends), abs=1e-9)
 
 

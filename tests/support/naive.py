@@ -1,5 +1,7 @@
 """The definitions as plain loops, written apart from the code under test."""
 
+import math
+
 import numpy as np
 
 
@@ -53,3 +55,42 @@ def ranking(table, ql, gl, ids=None, cameras=None, junk=None):
         for i in range(len(ql))
     ]
     return [np.array(column) for column in zip(*rows, strict=False)]
+
+
+def clustered_mean(sums, counts):
+    """Mean of groups' values, and its deviation; a residual counts by the share of the others."""
+    total = sum(counts)
+    mean = sum(sums) / total
+    squares = sum((s - mean * c) ** 2 / (1 - c / total) for s, c in zip(sums, counts, strict=True))
+    return mean, math.sqrt(squares) / total
+
+
+def clustered_freedom(counts, alike):
+    """Satterthwaite's degrees of freedom, term by term, of residuals of groups' sums."""
+    n, total = range(len(counts)), sum(counts)
+    share = [c / total for c in counts]
+    variance = [c * (1 - alike) + c * c * alike for c in counts]
+
+    def covariance(g, h):
+        of_sums = sum(((k == g) - share[g]) * ((k == h) - share[h]) * variance[k] for k in n)
+        return of_sums / math.sqrt((1 - share[g]) * (1 - share[h]))
+
+    squares = sum(covariance(g, h) ** 2 for g in n for h in n)
+    return max(1.0, sum(covariance(g, g) for g in n) ** 2 / squares)
+
+
+def intraclass(groups):
+    """The intraclass correlation by the analysis of variance, between 0 and 1."""
+    values = [v for group in groups for v in group]
+    n, k = len(values), len(groups)
+    if k in (1, n):
+        return 1.0
+    mean = sum(values) / n
+    means = [sum(group) / len(group) for group in groups]
+    inside = sum((v - m) ** 2 for group, m in zip(groups, means, strict=True) for v in group) / (
+        n - k
+    )
+    among = sum(len(g) * (m - mean) ** 2 for g, m in zip(groups, means, strict=True)) / (k - 1)
+    usual = (n - sum(len(g) ** 2 for g in groups) / n) / (k - 1)
+    whole = among + (usual - 1) * inside
+    return min(1.0, max(0.0, (among - inside) / whole)) if whole > 1e-12 else 1.0

@@ -277,6 +277,8 @@ def _why_not(evidence: Evidence) -> str:
         )
     n, differ = len(old.values), int((old.values != new.values).sum())
     found = contrast(new, old, evidence.groups)
+    if found.freedom < LEAST_GROUPS - 1:
+        return "too few queries to tell: most are of a few groups of common relevant items"
     enough = math.ceil(n * (_POWER * max(found.below[1], found.above[1]) / evidence.least) ** 2)
     return (
         f"too few queries to tell: the models differ on {differ:,} of {n:,}; some {enough:,} like "
