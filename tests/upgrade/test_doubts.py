@@ -97,6 +97,17 @@ def test_queries_that_are_items():
     assert not any("find themselves" in line for line in told)
 
 
+def test_own_items_are_no_relevant_pairs():
+    """Of each query its own item and another one are judged relevant: one of the two counts."""
+    made = planted(n=400, q=40, dim=16)
+    qrels = {q: {q: 1.0, 100 + q: 1.0} for q in range(40)}
+    changes = {"queries": made.new[:40], "old_queries": made.old[:40], "qrels": qrels}
+    report = upgrade(**made.whole(**changes, queries_are_items=True))
+    inputs = report.document["inputs"]
+    assert (inputs["pairs"], inputs["judged_pairs"]) == (40, 40)
+    assert "relevant pairs count" not in plain(tables(report.document, every=True))
+
+
 def test_queries_that_maps_of_other_texts_are_fitted_on(made):
     rest = np.setdiff1d(np.arange(400), made.relevant)
     pairs = {"pairs_old": made.old[rest], "pairs_new": made.new[rest], "new_gallery": None}

@@ -72,8 +72,7 @@ class Inputs:
         Raises:
             BenchError: If none counts.
         """
-        qrels, own = self.qrels, self.own
-        query = np.repeat(np.arange(len(self.queries)), np.diff(qrels.offset))
+        qrels, own, query = self.qrels, self.own, self._query_of_pairs
         rows, gains, counted = qrels.rows, qrels.gains, np.isin(qrels.rows, held)
         if own is not None:
             other, some = np.flatnonzero(rows != own[query]), np.flatnonzero(own >= 0)
@@ -89,6 +88,16 @@ class Inputs:
                 "are relevant to the queries, too"
             )
         return RelevantPairs(len(self.queries), query, rows, gains, counted)
+
+    @property
+    def n_pairs(self) -> int:
+        """Relevant pairs, without those of a query and its own item."""
+        rows, own = self.qrels.rows, self.own
+        return len(rows) if own is None else int((rows != own[self._query_of_pairs]).sum())
+
+    @property
+    def _query_of_pairs(self) -> Ints:
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.qrels.offset))
 
 
 def read_inputs(

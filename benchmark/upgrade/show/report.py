@@ -116,7 +116,7 @@ def _inputs(study: Study, decision: Decision) -> Document:
         "nearest": study.first.nearest, "agreement_at": study.first.agreement_at,
         "judged_in": study.n_gallery, "queries": len(inputs.queries),
         "judged_queries": len(study.queries),
-        "pairs": len(inputs.qrels.rows), "judged_pairs": int(study.relevant.counted.sum()),
+        "pairs": inputs.n_pairs, "judged_pairs": int(study.relevant.counted.sum()),
         "judge": inputs.criterion, "distance": inputs.distance,
         "complete": gallery.complete, "old_queries": inputs.old_queries is not None,
         "slerp_shares": list(study.first.shares), "told": [*inputs.told, *_quick(study, decision)],
