@@ -21,6 +21,7 @@ from benchmark.upgrade.decide.gate import Condition, require_known
 from benchmark.upgrade.read.request import (
     CONSTRAINTS,
     INPUTS,
+    VECTORS,
     Constraints,
     Help,
     Interim,
@@ -315,10 +316,10 @@ def _columns(option: str, words: list[str] | None) -> dict[str, str]:
     for word in words or []:
         name, equals, column = word.partition("=")
         name = name.replace("-", "_")
-        if equals and name in INPUTS:
+        if equals and name in VECTORS:
             named, found = alone, {name: column}
         else:
-            named, found = every, dict.fromkeys(INPUTS, word)
+            named, found = every, dict.fromkeys(VECTORS, word)
         if named.keys() & found.keys():
             raise BenchError(f"{option}: expected one column an input, got another one: '{word}'")
         named.update(found)
@@ -349,8 +350,7 @@ def _read(given: dict[str, Any]) -> list[Path]:
     """Every file that the call names."""
     from benchmark.upgrade.formats import files_read
 
-    named = (*INPUTS, "pairs_old", "pairs_new")
-    vectors = [given[name] for name in named if given[name] is not None]
+    vectors = [given[name] for name in VECTORS if given[name] is not None]
     vectors += [name for files in (given["models"] or {}).values() for name in files]
     files = [given[name] for name in ("qrels", "texts", "reads", "slices")]
     return [

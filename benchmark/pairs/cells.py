@@ -18,7 +18,7 @@ import numpy as np
 from benchmark.metrics.kept_share import Scored, difference, mean, measured
 from benchmark.pairs.corpora import Corpus, Vectors
 from benchmark.pairs.records import METRIC, SCALE, SIZES
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.fit.maps import chosen_maps, fit_all
 from benchmark.upgrade.measure.evaluation import Evaluated, Scores, evaluate, scores_of
@@ -27,7 +27,7 @@ from benchmark.upgrade.read.gallery import GalleryBlock, Whole
 from benchmark.upgrade.read.inputs import Inputs, read_inputs
 from benchmark.upgrade.read.qrels import Qrels
 from benchmark.upgrade.read.request import KEEP, UpgradeRequest, missing
-from benchmark.upgrade.search.lists import ResultList, possible_ranks
+from benchmark.upgrade.search.lists import ResultList, joined_ranks
 from benchmark.upgrade.search.strategies import Strategy, StrategyPlan, make_plan
 
 
@@ -197,7 +197,7 @@ def others(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scor
     sample = fold.sample
     parts = np.random.default_rng(problem.seed).random(problem.n) < 0.5
     unwanted = np.isin(sample.rows, problem.relevant(queries))
-    ranks: dict[str, Ints] = {}
+    ranks: dict[str, list[tuple[Mask, Ints]]] = {}
     for part in (parts, ~parts):
         fitted = sample.fitted & ~(unwanted & part[sample.rows])
         pairs = sample.old[fitted], sample.new[fitted]
@@ -210,11 +210,9 @@ def others(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scor
             plan = replace(plan, strategies=[s for s in plan.strategies if _fits(s)])
         its = part[relevant.counted_pairs[1]]
         for name, found in problem.evaluated(inputs, plan).ranks.items():
-            ranks[name] = np.where(its, found, ranks.get(name, found))
+            ranks.setdefault(name, []).append((its, found))
     query, _ = relevant.counted_pairs
-    return {
-        name: scores_of(possible_ranks(found, query), relevant) for name, found in ranks.items()
-    }
+    return {name: scores_of(joined_ranks(query, found), relevant) for name, found in ranks.items()}
 
 
 def measured_in_old(problem: CellVectors, mapped: Floats, queries: Ints | None = None) -> float:

@@ -55,6 +55,20 @@ def test_all_lists_give_the_exact_answer(made):
         assert each.lost.value == pytest.approx(0, abs=1e-3)
 
 
+def test_what_is_left_out_is_left_out_of_both(made):
+    """Of three classes most items have no new vector: the index does not lose them."""
+    classes = (made.new @ made.new[:3].T).argmax(1)
+    sample = made.sample(600)
+    given = made.arguments(sample) | {"qrels": None, "labels": (classes[made.relevant], classes)}
+    found = behind_index(studied(given), Settings("hnsw"))
+    assert found.shortened == 60
+    for each in found.rows:
+        if each.index != KEPT:
+            assert each.found.value > 0.9 and abs(each.lost.value) < 0.02
+    report = benchmark.upgrade(**given, approximate="hnsw")
+    assert "are left out for 60 queries" in str(report).replace("\n", " ")
+
+
 def test_a_large_gallery_is_drawn_from(result, monkeypatch):
     monkeypatch.setattr(approximate, "MOST", 500)
     found = behind_index(result, Settings("hnsw"))

@@ -6,7 +6,7 @@ from support.upgrades import all_scores
 
 from benchmark.metrics.relevance import agreement
 from benchmark.upgrade.search import index as module
-from benchmark.upgrade.search.index import Settings, build, needs_building
+from benchmark.upgrade.search.index import Settings, build, gain_of_building
 
 ROWS, DIM = 3000, 12
 KINDS = ["hnsw", "ivf"]
@@ -67,7 +67,8 @@ def test_a_rotation_leaves_the_index_as_it_is(kind, vectors):
     assert (kept.search(turned[1], 10) == before).mean() > (0.99 if kind == "hnsw" else 0.9)
     np.testing.assert_array_equal(index.search(queries, 10), before)
     of_kept, of_anew = (shares(each, turned[1], turned[0]) for each in (kept, anew))
-    assert not needs_building(of_anew, of_kept)
+    gain, needed = gain_of_building(of_anew, of_kept)
+    assert not needed and gain.low <= gain.value <= gain.high <= 0.01
     assert abs(of_kept.mean() - shares(index, queries, gallery).mean()) < 0.02
 
 
@@ -82,7 +83,8 @@ def test_another_space_needs_another_index(kind, vectors):
         (index, gallery), (index.rewritten(other), other),
     ))  # fmt: skip
     of_anew = shares(build(other, settings=settings), queries, other)
-    assert needs_building(of_anew, of_kept) and (of_anew - of_kept).mean() > 0.3
+    gain, needed = gain_of_building(of_anew, of_kept)
+    assert needed and gain.value == pytest.approx((of_anew - of_kept).mean()) and gain.low > 0.3
     assert of_anew.mean() == pytest.approx(before.mean(), abs=0.05)
 
 

@@ -2,10 +2,18 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchmark.upgrade.read.gallery import GalleryBlock, one_pass
 from benchmark.upgrade.read.qrels import RelevantPairs
-from benchmark.upgrade.search.lists import PairScores, ResultList, relevant_ranks, search
+from benchmark.upgrade.search.lists import (
+    PairScores,
+    ResultList,
+    joined_ranks,
+    relevant_ranks,
+    search,
+)
 
 N, Q = 130, 9
 
@@ -71,3 +79,41 @@ def test_a_list_longer_than_the_gallery(problem):
     left_out = np.bincount(relevant.query[~relevant.counted], minlength=Q)
     assert ((found.rows < 0).sum(1) == 5 + left_out).all()
     assert np.isnan(found.scores[found.rows < 0]).all()
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=100, deadline=None)
+def test_ranks_that_two_lists_share_out(seed):
+    """By plain loops: items that are not relevant above, and relevant ones in that order."""
+    rng = np.random.default_rng(seed)
+    n_query, n_item = int(rng.integers(1, 5)), int(rng.integers(2, 12))
+    scores = [rng.permutation(n_query * n_item).reshape(n_query, n_item) for _ in range(2)]
+    relevant = [np.flatnonzero(rng.random(n_item) < 0.5).tolist() for _ in range(n_query)]
+    first = rng.random(n_item) < 0.5  # items that the first list shows
+
+    def rank(table, q, row):
+        return 0 if table[q, row] < n_item else int((table[q] >= table[q, row]).sum())
+
+    query = np.array([q for q, rows in enumerate(relevant) for _ in rows], np.int64)
+    row = np.array([row for rows in relevant for row in rows], np.int64)
+    ranks = [
+        np.array([rank(t, q, r) for q, r in zip(query, row, strict=True)], np.int64) for t in scores
+    ]
+    got = joined_ranks(query, [(first[row], ranks[0]), (~first[row], ranks[1])])
+    if np.array_equal(*ranks):
+        assert np.array_equal(got, ranks[0])
+        return
+    for q, rows in enumerate(relevant):
+        above = {}
+        for r in rows:
+            table = scores[0 if first[r] else 1]
+            if table[q, r] >= n_item:
+                others = [i for i in range(n_item) if i not in rows]
+                above[r] = sum(int(table[q, i] > table[q, r]) for i in others)
+        ordered = sorted(above.values())
+        found = dict(zip(row[query == q].tolist(), got[query == q].tolist(), strict=True))
+        assert sorted(v for v in found.values() if v) == [a + k + 1 for k, a in enumerate(ordered)]
+        assert {r for r, v in found.items() if not v} == set(rows) - set(above)
+        for r, mine in above.items():
+            least, most = (sum(a < mine + k for a in ordered) for k in (0, 1))
+            assert mine + least < found[r] <= mine + most

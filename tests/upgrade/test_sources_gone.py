@@ -138,6 +138,33 @@ def test_the_command(made, tmp_path):
     assert "Do the spaces align?" in text and "to old (95 %)" in text
 
 
+def test_columns_of_pairs_are_named_as_those_of_the_gallery(made, given, tmp_path):
+    """Two columns could be ids, and two vectors: each is named for the pairs alone."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows, files = others(made), {}
+    order = np.random.default_rng(0).permutation(len(rows))
+    for name, vectors, some in (("old", made.old, rows), ("new", made.new, rows[order])):
+        columns = {
+            "doc": some,
+            "page": some * 0,
+            "emb": list(vectors[some]),
+            "x": list(vectors[some]),
+        }
+        files[f"pairs_{name}"] = tmp_path / f"{name}.parquet"
+        parquet.write_table(pa.table(columns), files[f"pairs_{name}"])
+    with pytest.raises(BenchError, match="expected a column .vector."):
+        benchmark.upgrade(**given, **files)
+    named = {
+        "id_column": dict.fromkeys(files, "doc"), "vector_column": dict.fromkeys(files, "emb"),
+    }  # fmt: skip
+    by_id = benchmark.upgrade(**given, **files, **named)
+    arrays = {"pairs_old": made.old[rows], "pairs_new": made.new[rows[order]]}
+    ids = given["ids"] | {"pairs_old": rows, "pairs_new": rows[order]}
+    plain = benchmark.upgrade(**given | {"ids": ids}, **arrays)
+    scores = [[each["score"] for each in r.document["strategies"]] for r in (by_id, plain)]
+    assert scores[0] == scores[1]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

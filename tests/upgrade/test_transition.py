@@ -46,6 +46,30 @@ def test_depths_against_brute_force(made, distance):
         assert surely is None or surely >= depth
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_items_that_are_embedded_by_brute_force(made, own):
+    """Relevant items without a new vector are embedded as well; a query's own item is not."""
+    classes = (made.new @ made.new[:4].T).argmax(1)
+    part = np.sort(np.random.default_rng(0).permutation(700)[:350])
+    ids = {"old_gallery": np.arange(700), "new_gallery": part}
+    changes = {"qrels": None, "labels": (classes[made.relevant], classes)}
+    queries, asked = made.old_queries, np.arange(1000, 1000 + len(made.old_queries))
+    if own:
+        queries, asked = made.old[:50], np.arange(50)
+        changes |= {"queries": made.new[:50], "old_queries": queries}
+        changes |= {"labels": (classes[:50], classes), "queries_are_items": True}
+    ids |= {"queries": asked, "old_queries": asked}
+    study = studied(made.whole(new_gallery=made.new[part], ids=ids, **changes))
+    (found,) = (each for each in cascade_depths(study) if each.strategy == "cascade")
+    scores = all_scores(queries, made.old, "cosine")
+    if own:
+        scores[asked, asked] = -np.inf
+    order = np.argsort(-scores, axis=1)
+    for each in found.depths:
+        got = each.embedded, each.last, each.filled * 700
+        assert got == pytest.approx(repeats(order[:, : each.depth]))
+
+
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 1000))
 @settings(max_examples=50, deadline=None)
 def test_repeats_against_a_loop(queries, depth, seed):

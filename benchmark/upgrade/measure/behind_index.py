@@ -13,13 +13,13 @@ import numpy as np
 from benchmark.metrics import relevance
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import difference, mean, measured
-from benchmark.ranking.arrays import Floats, Ints, Values
+from benchmark.ranking.arrays import Ints, Values
 from benchmark.upgrade.formats.rows import gather
 from benchmark.upgrade.measure.evaluation import AGREEMENT, K, counted_ranks, ranks_here, scores_of
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock
 from benchmark.upgrade.read.request import REEMBED
-from benchmark.upgrade.search.index import ApproximateIndex, Settings, build, needs_building
+from benchmark.upgrade.search.index import ApproximateIndex, Settings, build, gain_of_building
 from benchmark.upgrade.search.lists import ResultList, search
 from benchmark.upgrade.search.strategies import Strategy
 
@@ -50,6 +50,7 @@ class BehindIndex:
     settings: Settings
     items: int  # of the gallery that was indexed
     judged_pairs: int  # relevant ones that maps of the first fold have not seen
+    shortened: int  # queries of whose results more than ``TOP`` items are left out
     rows: list[Behind]  # one for each strategy, two for each map of stored vectors
     # map -> part of the found share that building anew would give back, and whether
     # that may be more than a hundredth
@@ -60,7 +61,7 @@ class BehindIndex:
         """For JSON."""
         return {
             "settings": asdict(self.settings), "items": self.items,
-            "judged_pairs": self.judged_pairs,
+            "judged_pairs": self.judged_pairs, "shortened": self.shortened,
             "rows": [asdict(each) for each in self.rows],
             "build_anew": {
                 name: {"needed": needed, **gained.document()}
@@ -94,11 +95,11 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
         rows.append(run(each, anew, ANEW, anew.seconds))
         if each.fitted is not None:
             shares = run.shares[each.name, ANEW], run.shares[each.name, KEPT]
-            gain = difference(measured(shares[0]), measured(shares[1]))
-            gained[each.name] = gain, needs_building(*shares)
+            gained[each.name] = gain_of_building(*shares)
     left_out = [s.name for s in plan.strategies if s not in used]
     pairs = int(study.first.relevant.counted.sum())
-    return BehindIndex(settings, len(block.rows), pairs, rows, gained, left_out)
+    short = int((run.n_left_out > TOP).sum())
+    return BehindIndex(settings, len(block.rows), pairs, short, rows, gained, left_out)
 
 
 def _indexed(study: Study) -> tuple[GalleryBlock, bool]:
@@ -126,10 +127,17 @@ class _Comparison:
         self.relevant, self.groups = study.first.relevant, study.sample_groups
         self.shares: dict[tuple[str, str], Values] = {}
         """Of a strategy and the state of its index: the found share of each query."""
-        wanted = {name: replace(each, top=TOP) for name, each in lists.items()}
+        out = ~self.relevant.counted
+        pairs = zip(self.relevant.query[out], self.relevant.row[out], strict=True)
+        self.left_out = {(int(q), int(r)) for q, r in pairs}
+        self.n_left_out = np.bincount(self.relevant.query[out], minlength=1)
+        # An index that is asked for many more than a deployed one finds more of the nearest, too.
+        more = min(int(self.n_left_out.max()), TOP)
+        self.depth = min(TOP + more, len(block.rows))
+        wanted = {name: replace(each, top=self.depth) for name, each in lists.items()}
         self.exact = search(
-            lambda: iter([block]), self.relevant, study.first.sample.known, wanted,
-            study.inputs.distance,
+            lambda: iter([block]), self.relevant.without_others(), study.first.sample.known,
+            wanted, study.inputs.distance,
         )  # fmt: skip
 
     def __call__(
@@ -137,7 +145,8 @@ class _Comparison:
     ) -> Behind:
         """Evaluate one."""
         name, groups = strategy.name, self.groups
-        rows = self._search(index, self.lists[name].queries)
+        places = index.search(self.lists[name].queries, self.depth)
+        rows = np.where(places < 0, -1, self.block.rows[places])
         exact = self.exact[name].rows
         k = min(K, len(self.block.rows))
         share = relevance.agreement(rows[:, :K], exact[:, :K], k)
@@ -148,24 +157,19 @@ class _Comparison:
             difference(best, reached, groups), seconds,
         )  # fmt: skip
 
-    def _search(self, index: ApproximateIndex, queries: Floats) -> Ints:
-        """Rows of the gallery that an index finds, without those that are left out."""
-        out = ~self.relevant.counted
-        query, row = self.relevant.query[out], self.relevant.row[out]
-        more = min(int(np.bincount(query, minlength=1).max()), TOP)
-        places = index.search(queries, min(TOP + more, len(self.block.rows)))
-        rows = np.where(places < 0, -1, self.block.rows[places])
-        left_out = {(int(q), int(r)) for q, r in zip(query, row, strict=True)}
+    def _counting(self, rows: Ints) -> Ints:
+        """The first results without the items that are left out, ``[n, TOP]``; -1 where fewer."""
         found = np.full((len(rows), TOP), -1)
         for q, mine in enumerate(rows):
-            kept = [r for r in mine.tolist() if r >= 0 and (q, r) not in left_out][:TOP]
+            kept = [r for r in mine.tolist() if r >= 0 and (q, r) not in self.left_out][:TOP]
             found[q, : len(kept)] = kept
         return found
 
     def _scores(self, rows: Ints) -> Values:
         """The deciding metric of the first results, by query."""
+        rows = self._counting(rows)
         if self.study.metric == AGREEMENT:
-            expected = self.exact[REEMBED].rows[:, :K]
+            expected = self._counting(self.exact[REEMBED].rows)[:, :K]
             k = ranks_here(K, len(self.block.rows) / self.study.inputs.gallery.rows)
             return np.asarray(relevance.agreement(rows[:, :K], expected, k))
         in_order = np.broadcast_to(-np.arange(rows.shape[1]), rows.shape)

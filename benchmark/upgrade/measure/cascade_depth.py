@@ -112,9 +112,17 @@ def repeats(candidates: Ints) -> tuple[float, float, int]:
 
 
 def _candidates(study: Study, each: Strategy, depth: int) -> Ints:
-    """Rows of the first list in the whole gallery, ``[n_query, depth]``."""
+    """Rows of the first list in the whole gallery, ``[n_query, depth]``; -1 for none.
+
+    An item that is left out of a query's scores is embedded for it all the same.
+    """
     inputs, name = study.inputs, each.uses[0]
-    fold = study.first
-    lists = {name: replace(fold.plan.lists[name], top=depth)}
-    found = search(Whole(inputs.gallery), study.relevant, fold.sample.known, lists, inputs.distance)
-    return found[name].rows
+    fold, every = study.first, study.relevant.without_others()
+    own = inputs.own
+    lists = {name: replace(fold.plan.lists[name], top=depth + (own is not None))}
+    found = search(Whole(inputs.gallery), every, fold.sample.known, lists, inputs.distance)
+    rows = found[name].rows
+    if own is None:
+        return rows
+    others = np.argsort(rows == own[:, None], axis=1, kind="stable")  # a query's own item last
+    return np.take_along_axis(rows, others, axis=1)[:, :depth]

@@ -4,7 +4,7 @@ All strategies are evaluated on the same queries, with the same relevant items, 
 which is read twice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,7 +32,7 @@ from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Interim, Tell
-from benchmark.upgrade.search.lists import ResultList, possible_ranks
+from benchmark.upgrade.search.lists import ResultList, joined_ranks
 from benchmark.upgrade.search.strategies import Strategy, StrategyPlan, make_plan, map_list
 
 MAIN = {"qrels": "ndcg_at_10", "labels": "map", "agreement": AGREEMENT}
@@ -265,22 +265,12 @@ def joined(
     found = [ranks[each.name] for ranks in by_fold]
     if len(found) == 1:
         return found[0]
-    if found[0].ndim == 1:
-        return _joined_ranks(relevant, folds, found)
-    return np.stack([_joined_ranks(relevant, folds, draw) for draw in zip(*found, strict=True)])
-
-
-def _joined_ranks(relevant: RelevantPairs, folds: Sequence[Fold], found: Iterable[Ints]) -> Ints:
-    """Ranks of the counted pairs, each of the fold whose sample holds its item out.
-
-    Two items of a query may then have one rank, of two lists; the second one has the next.
-    """
     query, row = relevant.counted_pairs
-    out = np.zeros(len(row), np.int64)
-    for fold, ranks in zip(folds, found, strict=True):
-        mine = np.isin(row, fold.sample.rows[fold.sample.held])
-        out[mine] = ranks[mine]
-    return possible_ranks(out, query)
+    mine = [np.isin(row, fold.sample.rows[fold.sample.held]) for fold in folds]
+    if found[0].ndim == 1:
+        return joined_ranks(query, list(zip(mine, found, strict=True)))
+    draws = zip(*found, strict=True)
+    return np.stack([joined_ranks(query, list(zip(mine, draw, strict=True))) for draw in draws])
 
 
 def scored_ranks(

@@ -184,6 +184,11 @@ class RelevantPairs:
         """Queries with a counted pair."""
         return np.flatnonzero(np.diff(self.offset) > 0)
 
+    def without_others(self) -> "RelevantPairs":
+        """The counted pairs alone: nothing is left out of any query's results."""
+        of = self.counted
+        return RelevantPairs(self.n_queries, self.query[of], self.row[of], self.gain[of], of[of])
+
     def by_row(self) -> tuple[Ints, Ints, Mask]:
         """Queries, rows and ``counted`` of all pairs, by row."""
         order = np.lexsort((self.query, self.row))

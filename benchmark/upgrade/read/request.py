@@ -14,7 +14,9 @@ from benchmark.errors import BenchError, unknown
 from benchmark.metrics.cost_model import Assumptions
 
 INPUTS = ("old_gallery", "new_gallery", "queries", "old_queries")
-"""Fields that are vectors."""
+"""Fields that are vectors of items or queries."""
+VECTORS = (*INPUTS, "pairs_old", "pairs_new")
+"""All fields that are vectors."""
 KEEP, REEMBED = "keep-old", "re-embed"
 PLAIN, MERGED, SCALED = MIXED = ("new query", "both queries", "both, scaled")
 """Ways to ask a mixed index; a scale makes mean and deviation of both models' scores equal."""
@@ -234,7 +236,7 @@ class UpgradeRequest:
             raise BenchError(f"currency: expected up to 8 letters, got {self.currency[:20]!r}")
         for name in ("ids", "id_column", "vector_column"):
             given = getattr(self, name)
-            if isinstance(given, Mapping) and (others := given.keys() - set(INPUTS)):
+            if isinstance(given, Mapping) and (others := given.keys() - set(VECTORS)):
                 raise BenchError(f"{name}: expected names of arguments, got {min(others):.60}")
         if self.qrels is not None and self.labels is not None:
             raise BenchError("qrels, labels: expected one of them, got both")

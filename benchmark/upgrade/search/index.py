@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.errors import BenchError, unknown
+from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import mean_spread
 from benchmark.metrics.similarity import unit
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.ranking.engine import n_threads
 from benchmark.upgrade.read.request import Index
 
@@ -180,10 +180,14 @@ def build(
     return _KINDS[settings.kind](items, distance, settings)
 
 
-def needs_building(anew: NDArray[np.float64], kept: NDArray[np.float64]) -> bool:
-    """Tell whether a kept index may lose more than a hundredth of recall; shares of each query."""
-    span = mean_spread(anew - kept).interval(share=False)
-    return span is None or span[1] > _TOLERANCE
+def gain_of_building(anew: Values, kept: Values) -> tuple[Estimate, bool]:
+    """The recall that building anew gives back, and whether it may be more than a hundredth.
+
+    Arguments are found shares of each query, ``[n]``.
+    """
+    spread = mean_spread(anew - kept)
+    gain = Estimate.of(spread.value, spread.interval(share=False))
+    return gain, gain.high is None or gain.high > _TOLERANCE
 
 
 @contextmanager

@@ -127,15 +127,52 @@ def relevant_ranks(ranks: Ints, relevant: RelevantPairs) -> RelevantRanks:
 def possible_ranks(ranks: Ints, query: Ints) -> Ints:
     """Raise ranks of counted pairs to possible ones: a query's k-th nearest has the rank k or more.
 
-    Ranks that come of several lists, or of estimates, may have more items at a place than it holds.
+    Ranks that come of estimates may have more items at a place than it holds.
     """
-    order = np.lexsort((ranks, query))
-    found = order[ranks[order] > 0]
-    q, out = query[found], ranks.copy()
-    first = np.flatnonzero(np.diff(q, prepend=-1) != 0)
-    nth = np.arange(len(q)) - np.repeat(first, np.diff(np.append(first, len(q)))) + 1
+    found, nth = _in_order(ranks, query)
+    out = ranks.copy()
     out[found] = np.maximum(out[found], nth)
     return out
+
+
+def joined_ranks(query: Ints, parts: Sequence[tuple[Mask, Ints]]) -> Ints:
+    """Ranks of counted pairs that several lists share out: those of a mask are by its own ranks.
+
+    Maps that have seen some relevant items rank them too high, and others of the query too low. So
+    items that are not relevant count as above a pair's, and relevant ones stand in that order.
+    """
+    first = parts[0][1]
+    if all(np.array_equal(first, ranks) for _, ranks in parts[1:]):
+        return first
+    above = np.full(len(query), -1, np.int64)
+    for mine, ranks in parts:
+        above = np.where(mine, _others_above(ranks, query), above)
+    found, nth = _in_order(above + 1, query)
+    out = np.zeros(len(above), np.int64)
+    out[found] = above[found] + nth
+    return out
+
+
+def _others_above(ranks: Ints, query: Ints) -> Ints:
+    """Items that are not relevant and stand above each counted pair's; -1 where it has no rank.
+
+    ``ranks`` count all items that score at least as high, itself among them.
+    """
+    found, nth = _in_order(ranks, query)
+    q, r = query[found], ranks[found]
+    last = np.flatnonzero(np.append((np.diff(q) != 0) | (np.diff(r) != 0), True)[: len(q)])
+    out = np.full(len(ranks), -1, np.int64)
+    out[found] = np.maximum(r - nth[last][np.searchsorted(last, np.arange(len(q)))], 0)
+    return out
+
+
+def _in_order(ranks: Ints, query: Ints) -> tuple[Ints, Ints]:
+    """Pairs with a rank, by query and rank, and the place of each in its query, from 1."""
+    order = np.lexsort((ranks, query))
+    found = order[ranks[order] > 0]
+    first = np.flatnonzero(np.diff(query[found], prepend=-1) != 0)
+    sizes = np.diff(np.append(first, len(found)))
+    return found, np.arange(len(found)) - np.repeat(first, sizes) + 1
 
 
 class _ListRun:

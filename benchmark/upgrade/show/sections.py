@@ -265,6 +265,11 @@ def index(document: Document) -> TextTable:
         "finds: share of the exact ten nearest items. Scores are of the first 100 results, in this "
         "gallery: compare them with each other, not with those above."
     )
+    if found["shortened"]:
+        notes.append(
+            f"More than 100 items are left out for {found['shortened']:,} queries: their results, "
+            "exact ones and those of the index, may be fewer."
+        )
     return simple_table(
         f"Behind an index ({kind})", "index", ("strategy", "the index is"), heads, lines,
         notes=tuple(notes),
