@@ -152,7 +152,7 @@ def test_columns_of_pairs_are_named_as_those_of_the_gallery(made, given, tmp_pat
         }
         files[f"pairs_{name}"] = tmp_path / f"{name}.parquet"
         parquet.write_table(pa.table(columns), files[f"pairs_{name}"])
-    with pytest.raises(BenchError, match="expected a column .vector."):
+    with pytest.raises(BenchError, match=r"expected a column .vector."):
         benchmark.upgrade(**given, **files)
     named = {
         "id_column": dict.fromkeys(files, "doc"), "vector_column": dict.fromkeys(files, "emb"),
