@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from benchmark.records.record import Record
 from benchmark.records.stage_titles import old_model
+from benchmark.records.verified import TOLERANCE
 
 Place = tuple[str, str, str]
 """Protocol, track and changes, each of which may have networks of its own."""
@@ -24,28 +25,44 @@ def comparable(records: Sequence[Record]) -> list[Record]:
 def of_another_old_model(records: Sequence[Record]) -> list[Record]:
     """Records that do not share the old model of their protocol, track and seed.
 
-    That is the one that ``independent`` has, or else most methods, by the hash of its weights: its
-    scores differ in their last digits between processors. Another one comes of a change of the
-    track's networks, or was trained on another processor. Over seeds the networks are those of the
-    last record. Runs with changes may train another one on purpose: each set of changes is looked
-    at by itself.
+    That is the one that ``independent`` has, or else most methods: its weights have that hash, or
+    were trained on another processor and give the same scores by themselves, to 0.05 points
+    (processors round products otherwise). Another one comes of a change of the track's networks.
+    Over seeds the networks are those of the last record. Runs with changes may train another one on
+    purpose: each set of changes is looked at by itself.
     """
     done = [record for record in records if record.status == "done"]
     last = {_place(r): r.models for r in sorted(done, key=lambda r: r.run.finished or "")}
     usual = _usual([r for r in done if r.models == last[_place(r)]])
     return [
         r for r in done
-        if r.models != last[_place(r)] or old_model(r) != usual[_place(r), r.seed]
+        if r.models != last[_place(r)] or not _same_old_model(r, usual[_place(r), r.seed])
     ]  # fmt: skip
 
 
-def _usual(records: Sequence[Record]) -> dict[tuple[Place, int], str | None]:
-    """Place and seed -> the old model of independent, or else of most methods."""
+def _usual(records: Sequence[Record]) -> dict[tuple[Place, int], Record]:
+    """Place and seed -> a record with the old model of independent, or else of most methods."""
     counts: dict[tuple[Place, int], Counter[str | None]] = {}
+    first: dict[tuple[Place, int, str | None], Record] = {}
     for record in records:
         weight = len(records) if record.method == "independent" else 1
-        counts.setdefault((_place(record), record.seed), Counter())[old_model(record)] += weight
-    return {update: each.most_common(1)[0][0] for update, each in counts.items()}
+        update, old = (_place(record), record.seed), old_model(record)
+        counts.setdefault(update, Counter())[old] += weight
+        first.setdefault((*update, old), record)
+    return {update: first[*update, each.most_common(1)[0][0]] for update, each in counts.items()}
+
+
+def _same_old_model(record: Record, usual: Record) -> bool:
+    ours, its = old_model(record), old_model(usual)
+    if ours == its or ours is None or its is None:
+        return ours == its
+    processors = [[r.environment.get(k) for k in ("cpu", "instructions")] for r in (record, usual)]
+    if processors[0] == processors[1]:
+        return False
+    scores = [r.bounds.get("lower", {}) for r in (record, usual)]
+    pairs = [(scores[0][k], scores[1][k]) for k in scores[0].keys() & scores[1].keys()]
+    gaps = [100 * abs(a - b) for a, b in pairs if a is not None and b is not None]
+    return bool(gaps) and max(gaps) <= TOLERANCE
 
 
 def _place(record: Record) -> Place:

@@ -234,7 +234,7 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
     yield from divergence(records)
     if elsewhere := of_another_old_model(records):
         yield (
-            "Of another old model than the others of their seed, as hashes of its weights show, "
+            "Of another old model than the others of their seed, as its weights or scores show, "
             "so without a rank and never marked as the best: "
             f"{'; '.join(_by_seeds(elsewhere))}. Run them again."
         )

@@ -57,6 +57,16 @@ def test_old_models_are_compared_by_hash_and_not_by_scores() -> None:
     assert names(of_another_old_model([alone, silent])) == ["bt2"]
 
 
+def test_an_old_model_of_another_processor_is_the_same_by_its_scores() -> None:
+    """AMD's and Intel's products differ in their last digits, and so do the weights' hashes."""
+    here, there = ({"cpu": cpu, "instructions": "avx512f"} for cpu in ("AMD", "Intel"))
+    alone = make_record("independent", 0.1, lower=0.4, old="a", environment=here)
+    near = make_record("bct", 0.5, lower=0.4004, old="b", environment=there)
+    far = make_record("l2", 0.5, lower=0.4006, old="c", environment=there)
+    same = make_record("fct", 0.5, lower=0.4, old="d", environment=here)
+    assert names(of_another_old_model([alone, near, far, same])) == ["l2", "fct"]
+
+
 def test_a_first_generation_of_its_own_is_beside_the_shared_one() -> None:
     shared, own = "train old model (seed 0)", "train d-simplex old (seed 0)"
     alone = make_record("independent", 0.1, checkpoints={shared: "sha256:a"})
