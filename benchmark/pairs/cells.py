@@ -4,8 +4,9 @@ Queries are split into two halves, whole groups of them that share their relevan
 sees new vectors of a random sample and of all items that are relevant to its half, as a user would
 have them. The truth of the same strategies is measured in the whole gallery with all items embedded
 by both models, on the report's own queries (``same``), with the maps of the report, and on the
-other half, with maps fitted on the same items but for half of those that are relevant to it, twice:
-no map has seen an item that it is judged by.
+other half, with the same maps where these are several, else with two that are fitted on the same
+items but for either half of those that are relevant to it: no map scores a relevant item that it
+has seen.
 """
 
 import time
@@ -18,17 +19,17 @@ import numpy as np
 from benchmark.metrics.kept_share import Scored, difference, mean, measured
 from benchmark.pairs.corpora import Corpus, Vectors
 from benchmark.pairs.records import METRIC, SCALE, SIZES
-from benchmark.ranking.arrays import Floats, Ints, Mask
+from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.decide.verdict import Evidence, decide
-from benchmark.upgrade.fit.maps import chosen_maps, fit_all
-from benchmark.upgrade.measure.evaluation import Evaluated, Scores, evaluate, scores_of
-from benchmark.upgrade.measure.study import Study, joined, queries_between, rotation, study
+from benchmark.upgrade.fit.maps import chosen_maps
+from benchmark.upgrade.measure.evaluation import Evaluated, Scores, evaluate
+from benchmark.upgrade.measure.study import Fold, Study, plan_again, refitted, seen_rows, study
 from benchmark.upgrade.read.gallery import GalleryBlock, Whole
 from benchmark.upgrade.read.inputs import Inputs, read_inputs
 from benchmark.upgrade.read.qrels import Qrels
 from benchmark.upgrade.read.request import KEEP, UpgradeRequest, missing
-from benchmark.upgrade.search.lists import ResultList, joined_ranks
-from benchmark.upgrade.search.strategies import Strategy, StrategyPlan, make_plan
+from benchmark.upgrade.search.lists import ResultList
+from benchmark.upgrade.search.strategies import StrategyPlan, cross_fitted
 
 
 def sample_sizes(n: int) -> list[int]:
@@ -132,12 +133,12 @@ def _report(problem: CellVectors, size: int, draw: int, labels: Sequence[str]) -
     mine = {n: o.scored[METRIC].mean for n, o in report.outcomes.items()}
     mine |= {n: each[METRIC].mean() for n, each in same(problem, report, halves[0]).items()}
     true = {n: measured(each[METRIC]) for n, each in others(problem, report, halves[1]).items()}
-    groups = problem.groups[halves[1]]
+    groups, fits = problem.groups[halves[1]], (report.first, *report.refits)
     keep = report.outcomes[KEEP].scored[METRIC]
     return {
         "size": size, "draw": draw, "embedded": len(rows), "queries": [len(h) for h in halves],
         "seconds": round(seconds, 2),
-        "fit_seconds": round(sum(f.fit_s for fold in report.folds for f in fold.maps), 2),
+        "fit_seconds": round(sum(f.fit_s for fold in fits for f in fold.maps), 2),
         "verdict": decision.name, "better": evidence.better,
         "barred": [
             name for name, outcome in report.outcomes.items()
@@ -170,57 +171,39 @@ def same(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scores
     Returns:
         Strategy -> metric -> values of the report's queries ``[q]``; others are as measured there.
     """
-    rows = np.arange(problem.n)
-    inputs = problem.inputs(rows, queries)
-    relevant, ranks = inputs.pairs(rows), []
-    for fold in report.folds:
-        some = [each for each in fold.plan.strategies if each.embeds_gallery]
-        ranks.append(problem.evaluated(inputs, replace(fold.plan, strategies=some)).ranks)
-    return {
-        each.name: scores_of(joined(each, report.folds, ranks, relevant), relevant)
-        for each in report.first.plan.strategies if each.embeds_gallery
-    }  # fmt: skip
+    inputs = problem.inputs(np.arange(problem.n), queries)
+    folds = report.folds
+    plan = cross_fitted(report.first.plan, [fold.plan for fold in folds], seen_rows(folds))
+    some = [each for each in plan.strategies if each.embeds_gallery]
+    return problem.evaluated(inputs, replace(plan, strategies=some)).scores
 
 
 def others(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scores]:
     """Truth of every strategy on queries that a report has not seen.
 
-    Maps are fitted anew, twice, on the items of the report's first sample but for one half of those
-    that are relevant to these queries; each relevant item is ranked by maps that have not seen it.
+    Maps are those of the report, where several were fitted; else two of the same items but for
+    either half of those that are relevant to these queries. No relevant item is scored by maps that
+    have seen it.
 
     Returns:
         Strategy -> metric -> values ``[q]``.
     """
-    rows = np.arange(problem.n)
-    inputs = problem.inputs(rows, queries)
-    relevant, fold = inputs.pairs(rows), report.first
+    inputs = problem.inputs(np.arange(problem.n), queries)
+    folds = report.refits or _halves(problem, inputs, report.first)
+    plans = [plan_again(inputs, fold) for fold in folds]
+    return problem.evaluated(inputs, cross_fitted(plans[0], plans, seen_rows(folds))).scores
+
+
+def _halves(problem: CellVectors, inputs: Inputs, fold: Fold) -> list[Fold]:
+    """The fold's maps fitted anew, without either half of what is relevant to the queries."""
     sample = fold.sample
-    parts = np.random.default_rng(problem.seed).random(problem.n) < 0.5
-    unwanted = np.isin(sample.rows, problem.relevant(queries))
-    ranks: dict[str, list[tuple[Mask, Ints]]] = {}
-    for part in (parts, ~parts):
-        fitted = sample.fitted & ~(unwanted & part[sample.rows])
-        pairs = sample.old[fitted], sample.new[fitted]
-        labels = [each.label for each in fold.maps]
-        fits, _ = fit_all(labels, *pairs, inputs.distance, inputs.request.seed, lambda words: None)
-        best = None if fold.best is None else next(f for f in fits if f.label == fold.best.label)
-        between = queries_between(inputs, rotation(inputs, pairs), fold.shares)
-        plan = make_plan(inputs, between, fits, best)
-        if ranks:  # what has no map is the same
-            plan = replace(plan, strategies=[s for s in plan.strategies if _fits(s)])
-        its = part[relevant.counted_pairs[1]]
-        for name, found in problem.evaluated(inputs, plan).ranks.items():
-            ranks.setdefault(name, []).append((its, found))
-    query, _ = relevant.counted_pairs
-    return {name: scores_of(joined_ranks(query, found), relevant) for name, found in ranks.items()}
+    part = (np.random.default_rng(problem.seed).random(problem.n) < 0.5)[sample.rows]
+    unwanted = np.isin(sample.rows, inputs.qrels.rows)
+    fits = (sample.fitted & ~(unwanted & half) for half in (part, ~part))
+    return [refitted(inputs, fold, replace(sample, fitted=each)) for each in fits]
 
 
 def measured_in_old(problem: CellVectors, mapped: Floats, queries: Ints | None = None) -> float:
     """Score of queries ``[k]``, or of all, by their vectors in the old gallery, ``[k, d_old]``."""
     chosen = np.arange(len(problem.groups)) if queries is None else queries
     return problem.means({KEEP: ResultList(mapped, lambda block: block.old)}, chosen)[KEEP]
-
-
-def _fits(strategy: Strategy) -> bool:
-    """True where pairs decide: by a map, or by the rotation of interpolated queries."""
-    return strategy.fitted is not None or strategy.name in ("midpoint", "slerp")

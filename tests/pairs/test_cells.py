@@ -54,9 +54,23 @@ def judged(problem, rows, queries, items, asked):
     return np.array([found[name]["ndcg_cut_10"] for name in names])
 
 
-def test_truths_equal_those_of_another_evaluator(small):
+def fits_of(report, small, asked):
+    """Items that each fit saw: those of the report's, or two without a half of what is relevant."""
+    if report.refits:
+        return [fold.sample.fitted for fold in report.refits]
+    sample = report.first.sample
+    part = (np.random.default_rng(small.seed).random(small.n) < 0.5)[sample.rows]
+    unwanted = np.isin(sample.rows, small.relevant(asked))
+    return [sample.fitted & ~(unwanted & half) for half in (part, ~part)]
+
+
+@pytest.mark.parametrize("much", [0.1, 1.0])
+def test_truths_equal_those_of_another_evaluator(small, monkeypatch, much):
+    """By four fits, where maps see much of the gallery, and by one."""
+    monkeypatch.setattr("benchmark.upgrade.read.sampling.MUCH", much)
     halves, rows = small.halves(0), small.sample(300, 0)
     report = study(small.inputs(rows, halves[0]), chosen_maps(MAPS))
+    assert bool(report.refits) == (much < 1)
     true = others(small, report, halves[1])
     asked = halves[1]
     old, new = small.old, small.new
@@ -66,27 +80,22 @@ def test_truths_equal_those_of_another_evaluator(small):
     for name, (queries, items) in plain.items():
         naive = judged(small, asked, queries, items, asked)
         assert true[name][METRIC] == pytest.approx(naive, abs=1e-6), name
-    # The same pairs, but for half of the items that are relevant to the other half of the queries.
-    sample = report.first.sample
-    parts = np.random.default_rng(small.seed).random(small.n) < 0.5
-    sides = []
-    for part in (parts, ~parts):
-        gone = np.isin(sample.rows, small.relevant(asked)) & part[sample.rows]
-        some = sample.fitted & ~gone
-        a, b = unit(sample.old[some]), unit(sample.new[some])
+    # Each item is scored by the first rotation that was fitted without it.
+    sides, seen = [], []
+    for fitted in fits_of(report, small, asked):
+        sample = report.first.sample
+        a, b = unit(sample.old[fitted]), unit(sample.new[fitted])
         u, _, vt = np.linalg.svd((b - b.mean(0)).T @ (a - a.mean(0)))
         sides.append((unit(new.queries) - b.mean(0)) @ (u @ vt) + a.mean(0))
-    scores = [all_scores(side, old.items) for side in sides]
+        seen.append(set(sample.rows[fitted].tolist()))
+    by_fold = [all_scores(side, old.items) for side in sides]
+    fold = [next((k for k, s in enumerate(seen) if row not in s), 0) for row in range(small.n)]
+    scores = np.stack([by_fold[k][:, row] for row, k in enumerate(fold)], axis=1)
     for k, q in enumerate(asked):
         gains = small.corpus.gains[f"q{q}"]
-        rows = [int(i[1:]) for i in gains]
-        ranks = [
-            (its[q] >= its[q, row] - 1e-7).sum()
-            for row in rows for its in [scores[0] if parts[row] else scores[1]]
-        ]  # fmt: skip
-        ranks = np.maximum(np.sort(ranks), np.arange(1, len(ranks) + 1)), np.argsort(ranks)
-        of = np.array(list(gains.values()))
-        dcg = (of[ranks[1]] / np.log2(1 + ranks[0]))[ranks[0] <= 10].sum()
+        ranks = [(scores[q] >= scores[q, int(i[1:])] - 1e-7).sum() for i in gains]
+        ranks, of = np.array(ranks), np.array(list(gains.values()))
+        dcg = (of / np.log2(1 + ranks))[ranks <= 10].sum()
         ideal = (np.sort(of)[::-1] / np.log2(2 + np.arange(len(of)))).sum()
         assert true["procrustes:query"][METRIC][k] == pytest.approx(dcg / ideal, abs=1e-5), q
     mine = same(small, report, halves[0])["re-embed"][METRIC]

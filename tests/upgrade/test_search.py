@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from benchmark.upgrade.read.gallery import GalleryBlock, one_pass
 from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.search.lists import (
+    CrossFittedList,
     PairScores,
     ResultList,
-    joined_ranks,
     relevant_ranks,
     search,
 )
@@ -81,39 +79,41 @@ def test_a_list_longer_than_the_gallery(problem):
     assert np.isnan(found.scores[found.rows < 0]).all()
 
 
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
-def test_ranks_that_two_lists_share_out(seed):
-    """By plain loops: items that are not relevant above, and relevant ones in that order."""
-    rng = np.random.default_rng(seed)
-    n_query, n_item = int(rng.integers(1, 5)), int(rng.integers(2, 12))
-    scores = [rng.permutation(n_query * n_item).reshape(n_query, n_item) for _ in range(2)]
-    relevant = [np.flatnonzero(rng.random(n_item) < 0.5).tolist() for _ in range(n_query)]
-    first = rng.random(n_item) < 0.5  # items that the first list shows
-
-    def rank(table, q, row):
-        return 0 if table[q, row] < n_item else int((table[q] >= table[q, row]).sum())
-
-    query = np.array([q for q, rows in enumerate(relevant) for _ in rows], np.int64)
-    row = np.array([row for rows in relevant for row in rows], np.int64)
-    ranks = [
-        np.array([rank(t, q, r) for q, r in zip(query, row, strict=True)], np.int64) for t in scores
-    ]
-    got = joined_ranks(query, [(first[row], ranks[0]), (~first[row], ranks[1])])
-    if np.array_equal(*ranks):
-        assert np.array_equal(got, ranks[0])
-        return
-    for q, rows in enumerate(relevant):
-        above = {}
-        for r in rows:
-            table = scores[0 if first[r] else 1]
-            if table[q, r] >= n_item:
-                others = [i for i in range(n_item) if i not in rows]
-                above[r] = sum(int(table[q, i] > table[q, r]) for i in others)
-        ordered = sorted(above.values())
-        found = dict(zip(row[query == q].tolist(), got[query == q].tolist(), strict=True))
-        assert sorted(v for v in found.values() if v) == [a + k + 1 for k, a in enumerate(ordered)]
-        assert {r for r, v in found.items() if not v} == set(rows) - set(above)
-        for r, mine in above.items():
-            least, most = (sum(a < mine + k for a in ordered) for k in (0, 1))
-            assert mine + least < found[r] <= mine + most
+@pytest.mark.parametrize("step", [N, 37, 1])
+@pytest.mark.parametrize("distance", ["cosine", "dot", "l2"])
+def test_a_list_of_folds_scores_each_item_by_the_first_that_has_not_seen_it(
+    problem, step, distance
+):
+    gallery, queries, relevant = problem
+    rng = np.random.default_rng(1)
+    turned = [rng.integers(-2, 3, (4, 4)).astype(np.float32) for _ in range(3)]
+    seen = [np.flatnonzero(rng.random(N) < 0.6) for _ in range(3)]
+    folds = (
+        ResultList(queries @ turned[0] + 1, lambda block: block.old),  # a map of the queries
+        ResultList(queries, lambda block: block.old @ turned[1] + 7),  # two of the items
+        ResultList(queries, lambda block: block.old @ turned[2] + 7),
+    )
+    first = folds[0]
+    each = CrossFittedList(first.queries, first.items, 6, True, folds, tuple(seen))
+    table = np.empty((Q, N))
+    for row in range(N):
+        k = next((k for k in range(3) if row not in seen[k]), 0)
+        block = GalleryBlock.whole(np.array([row]), gallery[[row]], gallery[[row]])
+        a, b = (x.astype(np.float64) for x in (folds[k].queries, folds[k].items(block)))
+        if distance == "cosine":
+            a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b))
+        table[:, row] = (a @ b.T)[:, 0] if distance != "l2" else -((a - b) ** 2).sum(1)
+    known = GalleryBlock.whole(np.arange(N), gallery, gallery)
+    found = search(blocks(gallery, step), relevant, known, {"x": each}, distance)["x"]
+    query, row = relevant.counted_pairs
+    others = np.zeros((Q, N), bool)
+    others[relevant.query[~relevant.counted], relevant.row[~relevant.counted]] = True
+    for q, r, rank in zip(query, row, found.ranks, strict=True):
+        open_ = ~others[q]
+        least, most = ((table[q][open_] >= table[q, r] + e).sum() for e in (1e-5, -1e-5))
+        assert least <= rank <= most
+    scores = np.where(others, -np.inf, table)
+    np.testing.assert_allclose(found.scores, -np.sort(-scores, axis=1)[:, :6], rtol=1e-5, atol=1e-5)
+    job = PairScores(query, row, each, distance)
+    (pairs,) = one_pass(blocks(gallery, step), [job])
+    np.testing.assert_allclose(pairs, table[query, row], rtol=1e-5, atol=1e-5)

@@ -18,6 +18,7 @@ from benchmark.report.renderers.terminal import plain
 from benchmark.upgrade import run
 from benchmark.upgrade.decide.gate import Condition
 from benchmark.upgrade.decide.verdict import Evidence, decide
+from benchmark.upgrade.fit.maps import fit
 from benchmark.upgrade.formats.rows import ArrayRows
 from benchmark.upgrade.measure import list_estimate
 from benchmark.upgrade.read.inputs import read_inputs
@@ -31,7 +32,7 @@ ALL_DRAWS = list_estimate.DRAWS
 
 @pytest.fixture(scope="module")
 def made():
-    return planted(q=300)
+    return planted(q=400)
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,53 @@ def test_no_map_has_seen_a_relevant_item(studies, made):
         sample = each.first.sample
         assert not np.isin(sample.rows[sample.fitted], made.relevant).any()
         assert not (sample.fitted & sample.held).any()
+
+
+def test_every_item_is_scored_by_maps_that_have_not_seen_it(studies):
+    """Four fits, each without another quarter of the relevant items and of the others."""
+    for each in studies:
+        assert len(each.refits) == 4
+        for rows in (each.first.sample.fitted, each.first.sample.held):
+            seen = np.array([fold.sample.fitted[rows] for fold in each.refits])
+            assert (seen.sum(axis=0) == 3).all()
+            assert np.ptp(seen.sum(axis=1)) <= 0.1 * rows.sum()
+
+
+def test_maps_are_as_good_as_those_of_items_outside_the_gallery():
+    """Of classes with many relevant items each; with two fits they were told two points worse."""
+    gaps = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        labels, asked = rng.integers(0, 20, 2100), rng.integers(0, 20, 100)
+        centre, views = rng.normal(size=(20, 32)), rng.normal(size=(2, 32, 64)) / 6
+        texts = [centre[of] + rng.normal(size=(len(of), 32)) for of in (labels, asked)]
+        old, old_queries = (x @ views[0] + 0.9 * rng.normal(size=(len(x), 64)) for x in texts)
+        new, queries = (x @ views[1] + 0.3 * rng.normal(size=(len(x), 64)) for x in texts)
+        part = np.sort(rng.permutation(1500)[:300])
+        given = {
+            "old_gallery": old[:1500], "new_gallery": new[part], "queries": queries,
+            "old_queries": old_queries, "labels": (asked, labels[:1500]),
+            "ids": {"old_gallery": np.arange(1500), "new_gallery": part},
+        }  # fmt: skip
+        given |= {k: given[k].astype(np.float32) for k in ("old_gallery", "new_gallery", "queries")}
+        found = studied(given | {"maps": "linear,linear:query,procrustes"}).outcomes
+        same = asked[:, None] == labels[None, :1500]
+        known = np.isin(np.arange(1500), part)
+        for label in ("linear", "linear:query", "procrustes"):
+            true = []
+            for k in range(2):
+                rows = 1500 + np.random.default_rng(k).permutation(600)[:225]
+                pairs = (x[rows].astype(np.float32) for x in (old, new))
+                made = fit(label, *pairs, "cosine", 0).conversion
+                items = given["old_gallery"]
+                items = items if label.endswith("query") else made.convert(items)
+                scores = all_scores(made.view(given["queries"]), items)
+                scores[same & ~known] = -np.inf
+                for row, wanted in zip(scores, same & known, strict=True):
+                    hit = wanted[np.argsort(-row)]
+                    true.append((np.cumsum(hit)[hit] / (np.flatnonzero(hit) + 1)).mean())
+            gaps.append(found[label].scores["map"].mean() - np.nanmean(true))
+    assert abs(np.mean(gaps)) < 0.015
 
 
 def test_pure_noise_recommends_embedding_again():

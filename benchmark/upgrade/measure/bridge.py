@@ -97,7 +97,10 @@ def bridge(
     fold = Fold(sample, relevant, distance, MAIN[inputs.criterion], 1.0, plan, fits, best, ())
     groups = inputs.groups(relevant.answered)
     n = inputs.gallery.rows
-    return (Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, [fold]), aligned)
+    return (
+        Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, fold, []),
+        aligned,
+    )
 
 
 def refused_strategies(study: Study, aligned: Sequence[Alignment]) -> dict[str, str]:

@@ -7,7 +7,7 @@ large part of so few items, and would lose less than of all.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -87,7 +87,8 @@ class _Forms:
             for form, each, size in _forms(whole, stored, scale, distance):
                 out._add(name, form, size, each)
             if bits:
-                signs = ResultList(_signs(whole.queries), _then(whole, distance, _signs))
+                items = _then(whole, distance, _signs)
+                signs = replace(whole, queries=_signs(whole.queries), items=items)
                 dim = whole.queries.shape[1]
                 out._add(name, BITS, dim / 8 + dim, signs, f"{name} {BYTE}")
         return out
@@ -130,12 +131,13 @@ def _forms(
     step = np.float32(scale)
     byte = _then(whole, distance, lambda x: np.clip(np.round(x / step), -127, 127) * step)
     out = [
-        (WHOLE, whole, 1.0 * stored * dim), (HALF, ResultList(whole.queries, half), 2.0 * dim),
-        (BYTE, ResultList(whole.queries, byte), 1.0 * dim),
+        (WHOLE, whole, 1.0 * stored * dim), (HALF, replace(whole, items=half), 2.0 * dim),
+        (BYTE, replace(whole, items=byte), 1.0 * dim),
     ]  # fmt: skip
     for word, share in CUTS.items():
         n = max(1, round(share * dim))
-        cut = ResultList(whole.queries[:, :n], _then(whole, "", lambda x, n=n: x[:, :n]))  # type: ignore[misc]
+        items = _then(whole, "", lambda x, n=n: x[:, :n])  # type: ignore[misc]
+        cut = replace(whole, queries=whole.queries[:, :n], items=items)
         out.append((f"{word} of the numbers", cut, 4.0 * n))
     return out
 

@@ -12,6 +12,7 @@ import torch
 
 from benchmark.contract.arrays import apply
 from benchmark.contract.interpolation import SHARES, Between, best_share, turn
+from benchmark.errors import BenchError
 from benchmark.metrics.catalog import describe
 from benchmark.metrics.kept_share import Scored, measured
 from benchmark.metrics.similarity import unit
@@ -32,8 +33,14 @@ from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Interim, Tell
-from benchmark.upgrade.search.lists import ResultList, joined_ranks
-from benchmark.upgrade.search.strategies import Strategy, StrategyPlan, make_plan, map_list
+from benchmark.upgrade.search.lists import ResultList
+from benchmark.upgrade.search.strategies import (
+    Strategy,
+    StrategyPlan,
+    cross_fitted,
+    make_plan,
+    map_list,
+)
 
 MAIN = {"qrels": "ndcg_at_10", "labels": "map", "agreement": AGREEMENT}
 """The metric that decides, by the criterion."""
@@ -90,7 +97,8 @@ class Study:
     relevant: RelevantPairs  # those that count
     ranks: dict[str, Ints]  # strategy -> rank of each counted pair
     n_gallery: int  # items of the gallery that is searched
-    folds: Sequence[Fold]
+    first: Fold  # the one whose maps are reported, and saved
+    refits: Sequence[Fold]  # the same maps fitted on other items; none where few were seen
 
     @property
     def metric(self) -> str:
@@ -98,9 +106,9 @@ class Study:
         return MAIN[self.inputs.criterion]
 
     @property
-    def first(self) -> Fold:
-        """The fold whose maps are reported, and saved."""
-        return self.folds[0]
+    def folds(self) -> Sequence[Fold]:
+        """Those whose maps score the gallery's items, each item by one that has not seen it."""
+        return self.refits or [self.first]
 
     @property
     def sample_groups(self) -> Ints | None:
@@ -110,8 +118,9 @@ class Study:
 
 def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None) -> Study:
     """Fit the maps of these labels, and evaluate all strategies."""
-    folds = [_fold(inputs, sample, labels, tell) for sample in inputs.samples]
-    first = folds[0]
+    first = _fold(inputs, inputs.samples[0], labels, tell)
+    refits = [refitted(inputs, first, sample, tell) for sample in inputs.samples[1:]]
+    folds = refits or [first]
     tell(f"searching {first.sample.held.sum():,} held-out items")
     held_out = first.evaluate(first.plan)
     agreement = held_out.agreement(REEMBED, first.nearest)
@@ -122,14 +131,20 @@ def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
         }
         n = int(first.sample.held.sum())
         every = np.arange(first.relevant.n_queries)
-        return Study(inputs, every, None, outcomes, first.relevant, held_out.ranks, n, folds)
-    held = np.union1d(*(f.sample.rows[f.sample.held] for f in (first, folds[-1])))
-    relevant = inputs.pairs(held)
-    found = on_whole(inputs, folds, relevant, tell)
-    outcomes, ranks = _outcomes(inputs, folds, found, relevant, agreement)
+        return Study(inputs, every, None, outcomes, first.relevant, held_out.ranks, n, first, [])
+    held = np.logical_or.reduce([fold.sample.held for fold in (first, *folds)])
+    relevant = inputs.pairs(first.sample.rows[held])
+    if inputs.qrels.known and not len(relevant.answered):
+        raise BenchError(
+            "relevance: expected new vectors of relevant items, got none: embed the items that are "
+            "relevant to the queries, too"
+        )
+    plan = cross_fitted(first.plan, [fold.plan for fold in folds], seen_rows(folds))
+    found = on_whole(inputs, plan, first.sample, relevant, tell)
+    outcomes, ranks = _outcomes(inputs, plan, found, relevant, agreement)
     groups = inputs.groups(relevant.answered)
     n = inputs.gallery.rows
-    return Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, folds)
+    return Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, first, refits)
 
 
 def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: Tell) -> Fold:
@@ -137,7 +152,7 @@ def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: T
     relevant = inputs.pairs(sample.rows[sample.held])
     share = int(sample.held.sum()) / inputs.gallery.rows
     held_out = HeldOut(sample, relevant, distance, MAIN[inputs.criterion], share)
-    pairs = sample.old[sample.fitted], sample.new[sample.fitted]
+    pairs = seen_pairs(sample)
     quick = [label for label in labels if label in map_fits.QUICK]
     trained = [label for label in labels if label not in quick]
     fits, refused = map_fits.fit_all(quick, *pairs, distance, inputs.request.seed, tell)
@@ -154,6 +169,30 @@ def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: T
     return Fold(**vars(held_out), plan=plan, maps=fits, best=best, shares=shares)
 
 
+def refitted(
+    inputs: Inputs, fold: Fold, sample: EmbeddedSample, tell: Tell = lambda words: None
+) -> Fold:
+    """The fold with its maps fitted on other items of its sample."""
+    labels, pairs = [each.label for each in fold.maps], seen_pairs(sample)
+    fits, _ = map_fits.fit_all(labels, *pairs, inputs.distance, inputs.request.seed, tell)
+    best = None if fold.best is None else fold.best.label
+    found = replace(
+        fold, sample=sample, maps=fits, best=next((f for f in fits if f.label == best), None)
+    )
+    return replace(found, plan=plan_again(inputs, found))
+
+
+def plan_again(inputs: Inputs, fold: Fold) -> StrategyPlan:
+    """The plan of a fold's maps, for the queries of some inputs."""
+    turned = rotation(inputs, seen_pairs(fold.sample))
+    return make_plan(inputs, queries_between(inputs, turned, fold.shares), fold.maps, fold.best)
+
+
+def seen_pairs(sample: EmbeddedSample) -> tuple[Floats, Floats]:
+    """Old and new vectors that maps are fitted on."""
+    return sample.old[sample.fitted], sample.new[sample.fitted]
+
+
 def _interim(inputs: Inputs, fits: Sequence[FittedMap], held_out: HeldOut) -> Interim:
     """Scores of maps that are fitted, while others are trained, on held-out items."""
     lists = {REEMBED: ResultList(inputs.queries, lambda block: block.new)}
@@ -167,73 +206,60 @@ def _interim(inputs: Inputs, fits: Sequence[FittedMap], held_out: HeldOut) -> In
     return Interim(f"so far, {label} among {held:,} held-out items: {shown}")
 
 
+def seen_rows(folds: Sequence[Fold]) -> list[Ints]:
+    """Rows that the maps of each fold were fitted on, ascending."""
+    return [fold.sample.rows[fold.sample.fitted] for fold in folds]
+
+
 def on_whole(
-    inputs: Inputs, folds: Sequence[Fold], relevant: RelevantPairs, tell: Tell
-) -> list[dict[str, Ints]]:
-    """Ranks of the counted pairs by fold and strategy, ``[pairs]`` or ``[draws, pairs]``."""
+    inputs: Inputs, plan: StrategyPlan, sample: EmbeddedSample, relevant: RelevantPairs, tell: Tell
+) -> dict[str, Ints]:
+    """Ranks of the counted pairs by strategy, ``[pairs]``, or ``[draws, pairs]`` of estimates."""
     gallery, whole = inputs.gallery, Whole(inputs.gallery)
     tell(f"searching the whole gallery of {gallery.rows:,} items")
     threads = gallery.threads
-    runs = [
-        StrategyEvaluation(
-            relevant, fold.sample.known, fold.plan, inputs.distance, new=gallery.complete,
-            threads=threads,
-        )
-        for fold in folds
-    ]  # fmt: skip
+    run = StrategyEvaluation(
+        relevant, sample.known, plan, inputs.distance, new=gallery.complete, threads=threads
+    )
     unseen: Unseen | None = None
     if not gallery.complete:
         rows = np.unique(inputs.qrels.rows)
         known = PartlyEmbedded(
-            gallery, relevant, folds[0].sample, inputs.distance, rows, inputs.request.seed, threads
+            gallery, relevant, sample, inputs.distance, rows, inputs.request.seed, threads
         )
-        unseen = Unseen(known, folds[0].plan)
-    results = one_pass(whole, [*(run.search for run in runs), *(unseen.jobs if unseen else ())])
-    found = results[: len(runs)]
-    rescored = [run.rescoring(lists) for run, lists in zip(runs, found, strict=True)]
-    windows: dict[tuple[int, str], Window | None] = {}
+        unseen = Unseen(known, plan)
+    found, *results = one_pass(whole, [run.search, *(unseen.jobs if unseen else ())])
+    rescored = run.rescoring(found)
+    windows: dict[str, Window | None] = {}
     if unseen is not None:
         tell("estimating what the other items would do")
-        unseen.take(results[len(runs) :])
-        windows = {
-            (k, each.name): unseen.window(each, found[k])
-            for k, fold in enumerate(folds)
-            for each in fold.plan.strategies
-            # Without a map an estimate is the same in all folds.
-            if each.embeds_gallery and (not k or each.fitted is not None)
-        }
-    jobs = [job for each in rescored for job in each.values()]
-    more = [window.jobs for window in windows.values() if window is not None]
-    results = one_pass(whole, [*jobs, *(job for each in more for job in each)])
-    scores, rest = iter(results[: len(jobs)]), iter(results[len(jobs) :])
-    for window in (each for each in windows.values() if each is not None):
+        unseen.take(results)
+        windows = {s.name: unseen.window(s, found) for s in plan.strategies if s.embeds_gallery}
+    some = [window for window in windows.values() if window is not None]
+    jobs = [*rescored.values(), *(job for window in some for job in window.jobs)]
+    results = one_pass(whole, jobs)
+    rest = iter(results[len(rescored) :])
+    for window in some:
         window.take(next(rest), next(rest))
-    out: list[dict[str, Ints]] = []
-    for k, run in enumerate(runs):
-        its = dict(zip(rescored[k], scores, strict=False))
-        out.append(run.evaluated(found[k], its).ranks)
+    out = dict(run.evaluated(found, dict(zip(rescored, results, strict=False))).ranks)
     if unseen is not None:
-        for k, fold in enumerate(folds):
-            for each in fold.plan.strategies:
-                if (k, each.name) in windows:
-                    out[k][each.name] = unseen.ranks(each, windows[k, each.name])
-                elif each.embeds_gallery:
-                    out[k][each.name] = out[0][each.name]
+        by_name = {each.name: each for each in plan.strategies}
+        out |= {name: unseen.ranks(by_name[name], window) for name, window in windows.items()}
     return out
 
 
 def _outcomes(
-    inputs: Inputs, folds: Sequence[Fold], by_fold: Sequence[dict[str, Ints]],
-    relevant: RelevantPairs, agreement: Scores,
+    inputs: Inputs, plan: StrategyPlan, found: Mapping[str, Ints], relevant: RelevantPairs,
+    agreement: Scores,
 ) -> tuple[dict[str, StrategyOutcome], dict[str, Ints]]:  # fmt: skip
     """Scores by relevance, and ranks of the counted pairs, by name of the strategy."""
     outcomes, ranks = {}, {}
-    for each in folds[0].plan.strategies:
-        found = joined(each, folds, by_fold, relevant)
-        scored, hits = scored_ranks(found, relevant, inputs.criterion)
+    for each in plan.strategies:
+        its = found[each.name]
+        scored, hits = scored_ranks(its, relevant, inputs.criterion)
         scored[AGREEMENT] = measured(agreement[each.name][relevant.answered])
-        outcomes[each.name] = StrategyOutcome(each, scored, hits, estimated=found.ndim == 2)
-        ranks[each.name] = found if found.ndim == 1 else np.median(found, axis=0).astype(np.int64)
+        outcomes[each.name] = StrategyOutcome(each, scored, hits, estimated=its.ndim == 2)
+        ranks[each.name] = its if its.ndim == 1 else np.median(its, axis=0).astype(np.int64)
     return outcomes, ranks
 
 
@@ -248,29 +274,12 @@ def score_more(study: Study, plans: Sequence[StrategyPlan], tell: Tell) -> dict[
         new.strategies.extend(plans[0].strategies)
         new.lists.update(plans[0].lists)
         return study.first.scored(new)
-    folds = [replace(fold, plan=plan) for fold, plan in zip(study.folds, plans, strict=True)]
-    ranks = on_whole(inputs, folds, relevant, tell)
-    found = {each.name: joined(each, folds, ranks, relevant) for each in plans[0].strategies}
+    plan = cross_fitted(plans[0], plans, seen_rows(study.folds))
+    ranks = on_whole(inputs, plan, study.first.sample, relevant, tell)
     return {
         name: scored_ranks(its, relevant, inputs.criterion)[0][study.metric]
-        for name, its in found.items()
+        for name, its in ranks.items()
     }
-
-
-def joined(
-    each: Strategy, folds: Sequence[Fold], by_fold: Sequence[dict[str, Ints]],
-    relevant: RelevantPairs,
-) -> Ints:  # fmt: skip
-    """Ranks of each pair by maps that have not seen it, ``[pairs]`` or ``[draws, pairs]``."""
-    found = [ranks[each.name] for ranks in by_fold]
-    if len(found) == 1:
-        return found[0]
-    query, row = relevant.counted_pairs
-    mine = [np.isin(row, fold.sample.rows[fold.sample.held]) for fold in folds]
-    if found[0].ndim == 1:
-        return joined_ranks(query, list(zip(mine, found, strict=True)))
-    draws = zip(*found, strict=True)
-    return np.stack([joined_ranks(query, list(zip(mine, draw, strict=True))) for draw in draws])
 
 
 def scored_ranks(
@@ -332,6 +341,8 @@ def _shares(inputs: Inputs, turned: Affine, held_out: HeldOut) -> tuple[float, .
     scored, relevant = held_out.scored(StrategyPlan.of_lists(lists), "new"), held_out.relevant
     by_agreement = held_out.metric == AGREEMENT
     rows = np.arange(relevant.n_queries) if by_agreement else relevant.answered
+    if not len(rows):
+        return (best_share(lambda a: 0.0),) * 2
 
     def share(half: int) -> float:
         of_other = rows % 2 != half

@@ -1,9 +1,10 @@
 """The sample that a study works on: items that maps are fitted on, and those held out.
 
-What a map was fitted on is never a relevant item for it. Where most of the sample is relevant to
-some query, maps are fitted twice, each time on another half of these, and each relevant item is
-evaluated by maps that have not seen it. Items that are queries are fitted on only where they are
-most of the sample.
+A map ranks what it was fitted on too high. So no relevant item is one that its maps have seen; and
+where most of the sample is relevant to some query, or maps see much of the gallery, they are fitted
+some more times, each time without another part of the sample: every item of the gallery is then
+scored by maps that have not seen it. Items that are queries are fitted on only where they are most
+of the sample.
 """
 
 import numpy as np
@@ -12,6 +13,11 @@ from benchmark.ranking.arrays import Ints, Mask
 from benchmark.upgrade.read.gallery import Gallery
 from benchmark.upgrade.read.qrels import Criterion
 
+FOLDS = 4
+"""Fits of which each sees three quarters of the sample. Two would see half, and items of either
+half would be scored by quite another map: both tell maps worse."""
+MUCH = 0.1
+"""Share of the gallery from which on what maps have seen moves their scores."""
 MOST_PAIRS = 20_000
 """Pairs that maps are fitted on, at most."""
 MOST_HELD = 20_000
@@ -23,11 +29,11 @@ MOST_BYTES = 2**30
 def split(
     gallery: Gallery, relevant_rows: Ints, own: Ints | None, criterion: Criterion, seed: int
 ) -> tuple[Ints, list[tuple[Mask, Mask]]]:
-    """Split embedded items into one sample, or two of the same items that differ in ``fitted``.
+    """Split embedded items into one sample, or more of the same items that differ in ``fitted``.
 
-    Where few of the embedded items are relevant these are all held out, and a fifth of the others.
-    Else each sample fits maps on one half of the relevant items and holds the other one out; by
-    agreement with the new model there is one, and half of all items are held out.
+    The first holds out the relevant ones, or half of them where most items are, and a fifth of the
+    others; by agreement with the new model half of all. Others, where there are, hold out another
+    part of all items each.
 
     ``relevant_rows`` are relevant to some query, ``own`` are those of the queries' own items, if
     queries are items.
@@ -41,23 +47,31 @@ def split(
     asked = np.isin(gallery.embedded, [] if own is None else own)
     if asked.sum() > s // 2:
         asked[:] = False
-    seen = [np.zeros(s, bool)]  # relevant items that maps are fitted on
     if criterion == "agreement":
         held = [rng.random(s) < 0.5]
     else:
-        if relevant.sum() > s // 2:
-            half = rng.random(s) < 0.5
-            seen = [relevant & half, relevant & ~half]
-        others = rng.random(s) < 0.2
-        held = [np.where(relevant, ~each, others) for each in seen]
+        crowded = relevant.sum() > s // 2
+        half = relevant & (rng.random(s) < 0.5) if crowded else relevant
+        held = [half | (~relevant & (rng.random(s) < 0.2))]
+        if crowded or min(int((~held[0]).sum()), MOST_PAIRS) >= MUCH * gallery.rows:
+            part = _parts(relevant, rng)
+            held += [part == k for k in range(FOLDS)]
     held = [np.where(asked & ~relevant, True, mask) for mask in held]
-    fitted = [_some(~mask & ~asked, MOST_PAIRS, rng) for mask in held]
+    fits = [_some(~mask & ~asked, MOST_PAIRS, rng) for mask in held]
     most = max(MOST_BYTES // (4 * (gallery.stored.dim + gallery.new.dim)), MOST_HELD)
     kept = _some(relevant, most, rng)
-    plain = _some(np.logical_and.reduce(held) & ~relevant, MOST_HELD, rng)
-    places = np.flatnonzero(np.logical_or.reduce([*fitted, kept, plain]))
-    masks = zip(fitted, held, strict=True)
+    plain = _some(held[0] & ~relevant, MOST_HELD, rng)
+    places = np.flatnonzero(np.logical_or.reduce([*fits, kept, plain]))
+    masks = zip(fits, held, strict=True)
     return places, [(fit[places], (mask & ~fit & (kept | plain))[places]) for fit, mask in masks]
+
+
+def _parts(relevant: Mask, rng: np.random.Generator) -> Ints:
+    """A part for each item, of ``FOLDS`` parts that are equal in relevant items and in others."""
+    part = np.empty(len(relevant), np.int64)
+    for kind in (relevant, ~relevant):
+        part[kind] = rng.permutation(np.arange(int(kind.sum())) % FOLDS)
+    return part
 
 
 def _some(mask: Mask, most: int, rng: np.random.Generator) -> Mask:

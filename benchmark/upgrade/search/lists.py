@@ -4,7 +4,7 @@ A list is a set of queries against the gallery in one space. Blocks of the galle
 the engine of :mod:`benchmark.ranking`: no result depends on how the gallery is cut.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,31 @@ class ResultList:
     queries: Floats
     items: Callable[[GalleryBlock], Floats]
     top: int = 0  # nearest items to keep
+    fitted: bool = False  # what was fitted on pairs makes its queries or its items' vectors
+
+    def parts(self, block: GalleryBlock) -> Iterator[tuple["ResultList", GalleryBlock]]:
+        """Parts of a block, each with the list that scores it."""
+        yield self, block
+
+
+@dataclass(frozen=True)
+class CrossFittedList(ResultList):
+    """A list of several folds: the first whose maps have not seen an item scores it.
+
+    Maps rank what they were fitted on too high; here no item has that advantage over another.
+    """
+
+    folds: tuple[ResultList, ...] = ()
+    seen: tuple[Ints, ...] = ()  # rows that the maps of each fold were fitted on, ascending
+
+    def parts(self, block: GalleryBlock) -> Iterator[tuple[ResultList, GalleryBlock]]:
+        """Parts of a block, by the fold that scores them; the first what all have seen."""
+        unseen = [~np.isin(block.rows, rows) for rows in self.seen]
+        fold = np.argmax(unseen, axis=0)
+        for k, each in enumerate(self.folds):
+            places = np.flatnonzero(fold == k)
+            if len(places):
+                yield each, block.some(places)
 
 
 @dataclass(frozen=True)
@@ -64,9 +89,10 @@ class ListsSearch:
             some = block.with_new if self.new_only else block
             if not len(some.rows):
                 continue
-            pairs, place = _places(some, row)
             for run, state in zip(self._runs.values(), states, strict=True):
-                run.add(state, some, query[pairs], place, counted[pairs])
+                for each, part in run.each.parts(some):
+                    pairs, place = _places(part, row)
+                    run.add(state, each, part, query[pairs], place, counted[pairs])
         return [(above, best.shortened()) for above, best in states]
 
     def result(self, parts: Sequence[list[tuple[Ints, Best]]]) -> dict[str, ListResult]:
@@ -87,12 +113,13 @@ class PairScores:
         """Score the pairs of a part: their places by ascending row, and scores."""
         found: list[tuple[Ints, Floats]] = []
         while (block := (yield)) is not None:
-            pairs, place = _places(block, self._row)
-            if len(pairs):
-                wanted, place = np.unique(place, return_inverse=True)
-                items = self.each.items(block.some(wanted))
-                scorer = Scorer(self.each.queries, items, distance=self.distance)
-                found.append((pairs, scorer.pairs(self._query[pairs], place)))
+            for each, part in self.each.parts(block):
+                pairs, place = _places(part, self._row)
+                if len(pairs):
+                    wanted, place = np.unique(place, return_inverse=True)
+                    items = each.items(part.some(wanted))
+                    scorer = Scorer(each.queries, items, distance=self.distance)
+                    found.append((pairs, scorer.pairs(self._query[pairs], place)))
         return found
 
     def result(self, parts: Sequence[list[tuple[Ints, Floats]]]) -> Floats:
@@ -129,50 +156,13 @@ def possible_ranks(ranks: Ints, query: Ints) -> Ints:
 
     Ranks that come of estimates may have more items at a place than it holds.
     """
-    found, nth = _in_order(ranks, query)
-    out = ranks.copy()
-    out[found] = np.maximum(out[found], nth)
-    return out
-
-
-def joined_ranks(query: Ints, parts: Sequence[tuple[Mask, Ints]]) -> Ints:
-    """Ranks of counted pairs that several lists share out: those of a mask are by its own ranks.
-
-    Maps that have seen some relevant items rank them too high, and others of the query too low. So
-    items that are not relevant count as above a pair's, and relevant ones stand in that order.
-    """
-    first = parts[0][1]
-    if all(np.array_equal(first, ranks) for _, ranks in parts[1:]):
-        return first
-    above = np.full(len(query), -1, np.int64)
-    for mine, ranks in parts:
-        above = np.where(mine, _others_above(ranks, query), above)
-    found, nth = _in_order(above + 1, query)
-    out = np.zeros(len(above), np.int64)
-    out[found] = above[found] + nth
-    return out
-
-
-def _others_above(ranks: Ints, query: Ints) -> Ints:
-    """Items that are not relevant and stand above each counted pair's; -1 where it has no rank.
-
-    ``ranks`` count all items that score at least as high, itself among them.
-    """
-    found, nth = _in_order(ranks, query)
-    q, r = query[found], ranks[found]
-    last = np.flatnonzero(np.append((np.diff(q) != 0) | (np.diff(r) != 0), True)[: len(q)])
-    out = np.full(len(ranks), -1, np.int64)
-    out[found] = np.maximum(r - nth[last][np.searchsorted(last, np.arange(len(q)))], 0)
-    return out
-
-
-def _in_order(ranks: Ints, query: Ints) -> tuple[Ints, Ints]:
-    """Pairs with a rank, by query and rank, and the place of each in its query, from 1."""
     order = np.lexsort((ranks, query))
     found = order[ranks[order] > 0]
-    first = np.flatnonzero(np.diff(query[found], prepend=-1) != 0)
-    sizes = np.diff(np.append(first, len(found)))
-    return found, np.arange(len(found)) - np.repeat(first, sizes) + 1
+    q, out = query[found], ranks.copy()
+    first = np.flatnonzero(np.diff(q, prepend=-1) != 0)
+    nth = np.arange(len(q)) - np.repeat(first, np.diff(np.append(first, len(q)))) + 1
+    out[found] = np.maximum(out[found], nth)
+    return out
 
 
 class _ListRun:
@@ -185,9 +175,11 @@ class _ListRun:
         self.each, self.distance, self.threads = each, distance, threads
         self.n = relevant.n_queries
         query, row = relevant.counted_pairs
-        scores = np.empty(0, np.float32)
-        if len(row):
-            scores = self._scorer(known).pairs(query, np.searchsorted(known.rows, row))
+        scores = np.empty(len(row), np.float32)
+        for its, part in each.parts(known) if len(row) else ():
+            some = np.isin(row, part.rows)
+            place = np.searchsorted(part.rows, row[some])
+            scores[some] = self._scorer(its, part).pairs(query[some], place)
         self.order = np.lexsort((scores, query))
         self.thresholds = Ragged(relevant.offset, scores[self.order])
 
@@ -196,11 +188,12 @@ class _ListRun:
         return np.zeros(len(self.order), np.int64), Best.none(self.n, self.each.top)
 
     def add(
-        self, state: tuple[Ints, Best], block: GalleryBlock, query: Ints, place: Ints, counted: Mask
-    ) -> None:
-        """Count a block; its items at ``place`` are relevant to ``query``, or left out."""
+        self, state: tuple[Ints, Best], each: ResultList, block: GalleryBlock, query: Ints,
+        place: Ints, counted: Mask,
+    ) -> None:  # fmt: skip
+        """Count a block by its list; its items at ``place`` are relevant, or left out."""
         above, best = state
-        scorer = self._scorer(block)
+        scorer = self._scorer(each, block)
         order = np.lexsort((place, query))
         if self.each.top:
             out = order[~counted[order]]
@@ -213,11 +206,11 @@ class _ListRun:
             none = Ragged(np.zeros(self.n + 1, np.int64), np.empty(0, np.float32))
             matching.take_away(self.thresholds, none, own, 0, self.n, above)
 
-    def _scorer(self, block: GalleryBlock) -> Scorer:
+    def _scorer(self, each: ResultList, block: GalleryBlock) -> Scorer:
         """Take a block; a BenchError if a map gave vectors that cannot be compared."""
         try:
             return Scorer(
-                self.each.queries, self.each.items(block), distance=self.distance,
+                each.queries, each.items(block), distance=self.distance,
                 threads=self.threads, keep=False,
             )  # fmt: skip
         except ValueError as error:

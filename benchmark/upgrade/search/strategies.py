@@ -7,12 +7,12 @@ from typing import Any
 from benchmark.config import registry
 from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import TwoLists
-from benchmark.ranking.arrays import Floats
+from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.fit.maps import FittedMap
 from benchmark.upgrade.formats.rows import number_bytes
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED
-from benchmark.upgrade.search.lists import ResultList
+from benchmark.upgrade.search.lists import CrossFittedList, ResultList
 
 NEW_LISTS = ("new", "short")
 """Lists that need a new vector of every item."""
@@ -125,8 +125,30 @@ def map_list(each: FittedMap, queries: Floats) -> ResultList:
     """The list of a fitted map, for queries by the new model."""
     conversion = each.conversion
     if each.direction == "query":
-        return ResultList(conversion.view(queries), lambda block: block.old)
-    return ResultList(conversion.view(queries), lambda block: block.converted(conversion))
+        return ResultList(conversion.view(queries), lambda block: block.old, fitted=True)
+    return ResultList(
+        conversion.view(queries), lambda block: block.converted(conversion), fitted=True
+    )
+
+
+def cross_fitted(
+    plan: StrategyPlan, folds: Sequence[StrategyPlan], seen: Sequence[Ints]
+) -> StrategyPlan:
+    """A plan in whose lists each item is scored by maps that have not seen it.
+
+    ``folds`` are the same plan with other maps; ``seen`` are the rows, ascending, that those of
+    each were fitted on.
+    """
+    if len(folds) == 1:
+        return plan
+    lists = {
+        name: CrossFittedList(
+            each.queries, each.items, each.top, True,
+            tuple(fold.lists.get(name, each) for fold in folds), tuple(seen),
+        ) if each.fitted else each
+        for name, each in plan.lists.items()
+    }  # fmt: skip
+    return replace(plan, lists=lists)
 
 
 def make_plan(
@@ -157,7 +179,7 @@ def make_plan(
         if name in between:
             each_title = f"queries between both, {title}"
             mixed = Strategy.declared(name, each_title, "slerp", name)
-            plan.add(mixed, ResultList(between[name], lambda block: block.old))
+            plan.add(mixed, ResultList(between[name], lambda block: block.old, fitted=True))
         elif old_queries is not None:
             plan.left_out[name] = (
                 "only with new vectors of stored items, or pairs" if inputs.distance == "cosine"

@@ -242,8 +242,8 @@ def index(document: Document) -> TextTable:
     pairs, every = found["judged_pairs"], document["inputs"]["judged_pairs"]
     if pairs < every:
         notes.append(
-            f"Maps were fitted twice; these are of the first fit, by the {pairs:,} of {every:,} "
-            "relevant pairs that it has not seen."
+            f"Maps were fitted several times; these are of the first fit, by the {pairs:,} of "
+            f"{every:,} relevant pairs that it has not seen."
         )
     anew = [name for name, each in found["build_anew"].items() if each["needed"]]
     kept = [name for name, each in found["build_anew"].items() if not each["needed"]]

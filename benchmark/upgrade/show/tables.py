@@ -9,8 +9,6 @@ from benchmark.upgrade.show.sections import few, ordered
 from benchmark.upgrade.show.wording import Document
 
 AGREEMENT = "agreement_at_10"
-_MANY_FITTED = 0.1
-"""Share of the gallery from which on what maps were fitted on lowers their scores."""
 _YES_NO = {True: "yes", False: "no"}
 
 
@@ -164,11 +162,6 @@ def basis(document: Document) -> list[str]:
         f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "
         f"{inputs['fitted']:,} of them, and no item they saw counts as relevant.",
     ]
-    if inputs["judge"] != "agreement" and inputs["fitted"] >= _MANY_FITTED * inputs["rows"]:
-        lines.append(
-            "As these are much of the gallery, maps are told too low: what they saw ranks above "
-            "relevant items that they did not see."
-        )
     if inputs["judge"] == "agreement":
         nearest = "nearest" if inputs["nearest"] == 1 else f"{inputs['nearest']} nearest"
         lines.append(
