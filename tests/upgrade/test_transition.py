@@ -1,5 +1,7 @@
 """Cascades by depth, and an index of both models, against brute force."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -85,8 +87,12 @@ def test_repeats_against_a_loop(queries, depth, seed):
     assert repeats(candidates) == pytest.approx((np.mean(new), np.mean(last), len(kept)))
 
 
-@pytest.mark.parametrize("distance", ["cosine", "dot", "l2"])
-def test_a_mixed_index_against_brute_force(made, distance):
+@pytest.mark.parametrize(
+    ("distance", "offset"), [("cosine", 0), ("dot", 0), ("l2", 0), ("l2", 300)]
+)
+def test_a_mixed_index_against_brute_force(made, distance, offset):
+    names = ("new", "queries", "old", "old_queries")
+    made = replace(made, **{name: getattr(made, name) + np.float32(offset) for name in names})
     study = studied(made.whole(distance=distance))
     sample = study.first.sample
     held, fitted = (np.flatnonzero(mask) for mask in (sample.held, sample.fitted))

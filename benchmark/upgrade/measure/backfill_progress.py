@@ -98,13 +98,17 @@ def mixed_index(study: Study) -> list[BackfillProgress]:
     if inputs.old_queries is None or not (request.old_model and request.extra_runs):
         return out
     none = (0.0, 1.0), (0.0, 1.0)
+    # Distances as products lose digits where vectors are far from 0.
+    centres = [x.mean(axis=0) * (distance == "l2") for x in (sample.new, sample.old)]
     for way, scales in ((MERGED, none), (SCALED, _scales(study, inputs.old_queries))):
         queries = np.concatenate([
-            _as_dot_query(side, distance, *scale)
-            for side, scale in zip((inputs.queries, inputs.old_queries), scales, strict=True)
+            _as_dot_query(side - centre, distance, *scale)
+            for side, centre, scale in zip(
+                (inputs.queries, inputs.old_queries), centres, scales, strict=True
+            )
         ], axis=1)  # fmt: skip
         both = {
-            f"{way} {p}": ResultList(queries, _beside(rows, distance))
+            f"{way} {p}": ResultList(queries, _beside(rows, distance, centres))
             for p, rows in enumerate(done)
         }
         found = study.first.scored_lists(both, against=f"{way} {POINTS - 1}", distance="dot")
@@ -143,13 +147,17 @@ def _mixed(
     return items
 
 
-def _beside(filled: Ints, distance: str) -> Callable[[GalleryBlock], Floats]:
+def _beside(
+    filled: Ints, distance: str, centres: Sequence[Floats]
+) -> Callable[[GalleryBlock], Floats]:
     """Vectors of a block for both queries beside each other: of each item those of one model."""
 
     def items(block: GalleryBlock) -> Floats:
         new = np.isin(block.rows, filled)[:, None]
-        sides = _as_dot_item(block.new, distance) * new, _as_dot_item(block.old, distance) * ~new
-        return np.concatenate(sides, axis=1)
+        sides = zip((block.new, block.old), centres, (new, ~new), strict=True)
+        return np.concatenate(
+            [_as_dot_item(x - centre, distance) * mine for x, centre, mine in sides], axis=1
+        )
 
     return items
 
