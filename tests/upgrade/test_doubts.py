@@ -156,6 +156,15 @@ def test_judgements_that_count_from_one():
     assert sum("counted" in line for line in told) == 2
 
 
+def test_a_sample_without_a_relevant_item_is_refused_before_maps_are_fitted():
+    made = planted(n=300, q=40, dim=16)
+    rows = np.setdiff1d(np.arange(300), made.relevant)
+    ids = {"old_gallery": np.arange(300), "new_gallery": rows}
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(BenchError, match="embed the items"):
+        patch.setattr("benchmark.upgrade.fit.maps.fit", None)
+        upgrade(**made.whole(new_gallery=made.new[rows], ids=ids))
+
+
 def test_a_sample_without_most_of_the_relevant_items():
     """Of 40 relevant items 19, or 20, have a new vector: the report says so, and then warns."""
     made = planted(n=300, q=40, dim=16)

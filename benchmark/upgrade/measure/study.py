@@ -12,7 +12,6 @@ import torch
 
 from benchmark.contract.arrays import apply
 from benchmark.contract.interpolation import SHARES, Between, best_share, turn
-from benchmark.errors import BenchError
 from benchmark.metrics.catalog import describe
 from benchmark.metrics.kept_share import Scored, measured
 from benchmark.metrics.similarity import unit
@@ -118,6 +117,8 @@ class Study:
 
 def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None) -> Study:
     """Fit the maps of these labels, and evaluate all strategies."""
+    held = np.logical_or.reduce([sample.held for sample in inputs.samples])
+    relevant = inputs.pairs(inputs.samples[0].rows[held])
     first = _fold(inputs, inputs.samples[0], labels, tell)
     refits = [refitted(inputs, first, sample, tell) for sample in inputs.samples[1:]]
     folds = refits or [first]
@@ -132,13 +133,6 @@ def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
         n = int(first.sample.held.sum())
         every = np.arange(first.relevant.n_queries)
         return Study(inputs, every, None, outcomes, first.relevant, held_out.ranks, n, first, [])
-    held = np.logical_or.reduce([fold.sample.held for fold in (first, *folds)])
-    relevant = inputs.pairs(first.sample.rows[held])
-    if inputs.qrels.known and not len(relevant.answered):
-        raise BenchError(
-            "relevance: expected new vectors of relevant items, got none: embed the items that are "
-            "relevant to the queries, too"
-        )
     plan = cross_fitted(first.plan, [fold.plan for fold in folds], seen_rows(folds))
     found = on_whole(inputs, plan, first.sample, relevant, tell)
     outcomes, ranks = _outcomes(inputs, plan, found, relevant, agreement)
@@ -149,7 +143,7 @@ def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
 
 def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: Tell) -> Fold:
     distance = inputs.distance
-    relevant = inputs.pairs(sample.rows[sample.held])
+    relevant = inputs.pairs(sample.rows[sample.held], required=False)
     share = int(sample.held.sum()) / inputs.gallery.rows
     held_out = HeldOut(sample, relevant, distance, MAIN[inputs.criterion], share)
     pairs = seen_pairs(sample)

@@ -66,8 +66,12 @@ class Inputs:
             return self.qrels.rows[self.qrels.offset[queries]]
         return self.qrels.groups(queries) if self.criterion == "qrels" else None
 
-    def pairs(self, held: Ints) -> RelevantPairs:
-        """Pairs of queries and relevant items; those count whose item is one of ``held`` rows."""
+    def pairs(self, held: Ints, *, required: bool = True) -> RelevantPairs:
+        """Pairs of queries and relevant items; those count whose item is one of ``held`` rows.
+
+        Raises:
+            BenchError: If some are ``required``, and none counts.
+        """
         qrels, own, query = self.qrels, self.own, self._query_of_pairs
         rows, gains, counted = qrels.rows, qrels.gains, np.isin(qrels.rows, held)
         if own is not None:
@@ -78,6 +82,11 @@ class Inputs:
             counted = np.concatenate([counted[other], np.zeros(len(some), bool)])
             order = np.lexsort((rows, query))
             query, rows, gains, counted = query[order], rows[order], gains[order], counted[order]
+        if required and qrels.known and not counted.any():
+            raise BenchError(
+                "relevance: expected new vectors of relevant items, got none: embed the items that "
+                "are relevant to the queries, too"
+            )
         return RelevantPairs(len(self.queries), query, rows, gains, counted)
 
     @property
