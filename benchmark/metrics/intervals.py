@@ -86,9 +86,9 @@ class Spread:
 
     def with_variance(self, variance: float) -> "Spread":
         """The spread with a known variance beside that of drawing groups."""
-        total = math.sqrt(self.deviation**2 + variance)
         if not variance:
             return self
+        total = math.sqrt(self.deviation**2 + variance)
         part = self.deviation / total
         freedom = self.freedom / part**4 if part else math.inf
         return Spread(self.value, total, self.skewness * part**3, self.n_groups, freedom)
@@ -207,11 +207,8 @@ def mean_spreads(table: Any, groups: Any) -> list[Spread]:
         raise ValueError("values: expected at least one, got none")
     codes = _codes(groups, rows.shape[1])
     counts = np.bincount(codes).astype(np.float64)
-    every = [np.bincount(codes, row).astype(np.float64) for row in rows]
-    return [
-        sums_spread(sums, counts, likeness(row, sums, counts))
-        for row, sums in zip(rows, every, strict=True)
-    ]
+    every = ((row, np.bincount(codes, row).astype(np.float64)) for row in rows)
+    return [sums_spread(sums, counts, likeness(row, sums, counts)) for row, sums in every]
 
 
 def group_sums(values: Any, groups: Any = None) -> tuple[Values, Values]:

@@ -95,12 +95,9 @@ def bridge(
         scored, hits = scored_ranks(ranks[each.name], relevant, inputs.criterion)
         outcomes[each.name] = StrategyOutcome(each, scored, hits, estimated=False)
     fold = Fold(sample, relevant, distance, MAIN[inputs.criterion], 1.0, plan, fits, best, ())
-    groups = inputs.groups(relevant.answered)
-    n = inputs.gallery.rows
-    return (
-        Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, fold, []),
-        aligned,
-    )
+    asked, n = relevant.answered, inputs.gallery.rows
+    groups = inputs.groups(asked)
+    return Study(inputs, asked, groups, outcomes, relevant, ranks, n, fold, []), aligned
 
 
 def refused_strategies(study: Study, aligned: Sequence[Alignment]) -> dict[str, str]:

@@ -89,9 +89,10 @@ class ListsSearch:
             some = block.with_new if self.new_only else block
             if not len(some.rows):
                 continue
+            whole = _places(some, row)
             for run, state in zip(self._runs.values(), states, strict=True):
                 for each, part in run.each.parts(some):
-                    pairs, place = _places(part, row)
+                    pairs, place = whole if part is some else _places(part, row)
                     run.add(state, each, part, query[pairs], place, counted[pairs])
         return [(above, best.shortened()) for above, best in states]
 
