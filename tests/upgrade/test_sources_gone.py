@@ -87,9 +87,28 @@ def test_held_out_pairs_say_it_where_no_query_has_an_old_vector(made, given):
         **given | {"old_queries": None}, pairs_old=made.old[rows], pairs_new=made.new[rows]
     )
     assert {a["by"] for a in found.document["alignment"]} == {"pairs"}
-    assert {a["among"] for a in found.document["alignment"]} == {len(rows) // 5}
+    assert {a["among"] for a in found.document["alignment"]} == {1000}
     assert all(a["aligned"] for a in found.document["alignment"])
     assert found.recommended is not None and KEEP not in found.document["strategies"]
+
+
+def test_few_pairs_tell_no_more_than_many():
+    """A share of found texts is of as many vectors, so that few pairs make no spaces align."""
+    made = planted(q=100, n=8000, noise=1.3)
+    given = made.arguments(np.arange(len(made.new)))
+    del given["new_gallery"]
+    shares = []
+    for n in (500, 5000):
+        rows = np.random.default_rng(n).permutation(others(made, 5000))[:n]
+        pairs = {"pairs_old": made.old[rows], "pairs_new": made.new[rows]}
+        found = benchmark.upgrade(
+            **given | {"old_queries": None, "maps": "procrustes:query"}, **pairs
+        )
+        (its,) = found.document["alignment"]
+        assert (its["by"], its["among"]) == ("pairs", 1000)
+        shares.append(its["found"]["value"])
+    assert 0.5 < shares[1] < 0.8
+    assert shares[0] == pytest.approx(shares[1], abs=0.1)
 
 
 def test_unrelated_models_are_refused(made, given):

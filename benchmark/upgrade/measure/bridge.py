@@ -29,7 +29,7 @@ from benchmark.upgrade.measure.study import (
     rotation,
     scored_ranks,
 )
-from benchmark.upgrade.read.apart import Apart
+from benchmark.upgrade.read.apart import MOST_HELD, Apart
 from benchmark.upgrade.read.gallery import Whole, about_mean, one_pass
 from benchmark.upgrade.read.request import FOUND, Tell
 from benchmark.upgrade.search.strategies import make_plan
@@ -146,7 +146,7 @@ def alignment_of(apart: Apart, fit: FittedMap, agree: int | None) -> Alignment:
         old, new, others = queries, inputs.queries, apart.others
     elif apart.paired:
         by, old, new = "pairs", sample.old[sample.held], sample.new[sample.held]
-        others = np.empty((0, old.shape[1]), np.float32)
+        others = _beside(apart, MOST_HELD - len(old))
     else:
         whole = agree is not None and agree >= MOST
         return Alignment(
@@ -158,6 +158,17 @@ def alignment_of(apart: Apart, fit: FittedMap, agree: int | None) -> Alignment:
     return Alignment(
         fit.label, by, found, len(old) + len(others), agree, ATTEMPTS if agree else 0, aligned, sure
     )
+
+
+def _beside(apart: Apart, n: int) -> Floats:
+    """Old vectors of ``n`` texts that held-out pairs are not: of fitted pairs, then of items.
+
+    A share of texts that are found is of as many others then, however few the pairs are.
+    """
+    sample = apart.inputs.samples[0]
+    rng = np.random.default_rng([apart.inputs.request.seed, 9])
+    some = rng.permutation(np.flatnonzero(sample.fitted))[:n]
+    return np.concatenate([sample.old[some], apart.others])[:n]
 
 
 def _partners_found(

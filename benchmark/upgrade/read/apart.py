@@ -22,7 +22,8 @@ from benchmark.upgrade.read.request import UpgradeRequest
 from benchmark.upgrade.read.sampling import MOST_PAIRS
 
 MOST_HELD = 1_000
-"""Pairs that are held out, at most, and items of the gallery beside queries."""
+"""Pairs that are held out, at most, and vectors that each of them is looked for among; items beside
+queries."""
 MOST_UNPAIRED = 4_000
 """Vectors of either side, where no pair is known: it takes minutes with as many."""
 
