@@ -32,6 +32,7 @@ from benchmark.cli import (
 from benchmark.cli import store as store_verbs
 from benchmark.cli.output import echo, fail, passed_over, plain_errors, tell_passed_over
 from benchmark.cli.verbs import Command, Verbs
+from benchmark.config.memory import keep_freed_memory
 from benchmark.errors import BenchError, PassedOverWarning, nearest, unknown
 
 app = typer.Typer(
@@ -301,6 +302,7 @@ def main(argv: list[str] | None = None) -> None:
     # What Pillow finds odd in a picture that it can read; one that it cannot is an error.
     warnings.filterwarnings("ignore", module=r"PIL\.")
     sys.unraisablehook = _unraisable
+    keep_freed_memory()
     before, warnings.showwarning = warnings.showwarning, partial(_show, warnings.showwarning)
     try:
         with _terminated_as_interrupted() as ended, plain_errors():

@@ -5,7 +5,6 @@ A training on several devices has a process for each, as Fabric's ``ddp`` strate
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import socket
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from benchmark.config import registry
 from benchmark.config.entry_points import one_line, passed
 from benchmark.config.files import read_sealed, write_sealed, write_whole
+from benchmark.config.memory import keep_freed_memory
 from benchmark.errors import BenchError, PassedOverWarning, RefusedError
 from benchmark.harness.graph import Result, Stage, unique_stages
 from benchmark.harness.store import Store
@@ -37,8 +37,6 @@ _OUTCOME = "rank-0.json"
 _REFUSED = "refused.txt"
 _LARGEST = 1024 * 1024  # bytes; a number an epoch
 _SHARE = 0.03  # of the processor's time, for the calibration workload
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
-_KEPT, _KEPT_OLD = 2**30, 2**25  # bytes of an array; older versions of glibc take no more
 _APART = 1.0  # seconds of the processor between two calibrations of short epochs
 
 
@@ -146,20 +144,6 @@ def _resources(device: Device, timer: Timer) -> Iterator[dict[str, Any]]:
     if on_gpu:
         used["peak_device_memory_bytes"] = torch.cuda.max_memory_allocated()
     used["device"] = device_name(device)
-
-
-def keep_freed_memory() -> None:
-    """Let the process keep the memory of freed arrays from now on; what it holds now goes back.
-
-    The C library gives large arrays back to the system at once, and a network's layers ask for them
-    anew: threads that touch them for the first time wait for each other, so that two were no
-    faster than one. Elsewhere than with glibc nothing happens.
-    """
-    libc: Any = ctypes.CDLL(None) if os.name == "posix" else None
-    if hasattr(libc, "malloc_trim"):  # glibc's alone
-        libc.mallopt(_MMAP_THRESHOLD, _KEPT) or libc.mallopt(_MMAP_THRESHOLD, _KEPT_OLD)
-        libc.mallopt(_TRIM_THRESHOLD, _KEPT)
-        libc.malloc_trim(0)
 
 
 def _peak_memory() -> int:
