@@ -91,16 +91,16 @@ def test_by_agreement_the_index_holds_the_held_out_items(made):
     assert "Behind an approximate index (HNSW)" in render(report.document)
 
 
-@pytest.mark.parametrize(("n", "twice"), [(50, True), (400, False)])
-def test_scores_of_the_first_of_two_fits_say_so(n, twice):
-    """Each map has seen one half of the relevant items, if most of the sample is relevant."""
+@pytest.mark.parametrize(("n", "several"), [(50, True), (400, False)])
+def test_scores_of_the_first_of_several_fits_say_so(n, several):
+    """It leaves out half of the relevant items, if most of the sample is relevant."""
     pytest.importorskip("faiss")
     made = planted(n=800, q=60, dim=16)
     document = benchmark.upgrade(**made.arguments(made.sample(n)), approximate="hnsw").document
     pairs = document["index"]["judged_pairs"]
-    assert document["inputs"]["judged_pairs"] == 60 and (pairs < 60) == twice
+    assert document["inputs"]["judged_pairs"] == 60 and (pairs < 60) == several
     said = f"these are of the first fit, by the {pairs} of 60 relevant pairs"
-    assert any(said in line for line in sections.index(document).notes) == twice
+    assert any(said in line for line in sections.index(document).notes) == several
 
 
 def test_queries_that_are_items_do_not_find_themselves(made):

@@ -116,7 +116,7 @@ def test_every_item_is_scored_by_maps_that_have_not_seen_it(studies):
 
 
 def test_maps_are_as_good_as_those_of_items_outside_the_gallery():
-    """Of classes with many relevant items each; with two fits they were told two points worse."""
+    """Of classes with many relevant items each, most of them in the sample."""
     gaps = []
     for seed in range(4):
         rng = np.random.default_rng(seed)

@@ -14,8 +14,8 @@ from benchmark.upgrade.read.gallery import Gallery
 from benchmark.upgrade.read.qrels import Criterion
 
 FOLDS = 4
-"""Fits of which each sees three quarters of the sample. Two would see half, and items of either
-half would be scored by quite another map: both tell maps worse."""
+"""Fits that each leave out another quarter of the sample: with fewer of them maps are fitted on
+less, and differ more from each other."""
 MUCH = 0.1
 """Share of the gallery from which on what maps have seen moves their scores."""
 MOST_PAIRS = 20_000
