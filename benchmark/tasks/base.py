@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # numba takes a third of the time that an answer from records
 
 Embeddings = NDArray[np.float32]
 Ints = NDArray[np.int64]
+_ROUNDING = 1e-12
 Options = Mapping[str, Any]
 """``distance``, ``far`` and ``fpir`` of the track; ``tasks`` of the protocol."""
 
@@ -137,8 +138,9 @@ class GalleryTask(TaskDeclaration):
 
 
 def mean(values: NDArray[Any]) -> float:
-    """Mean in float64."""
-    return float(np.mean(values, dtype=np.float64))
+    """Mean of shares in float64; weighted ones that are all whole may be rounded above 1."""
+    found = float(np.mean(values, dtype=np.float64))
+    return min(found, 1.0) if found < 1.0 + _ROUNDING else found
 
 
 def rank_items(

@@ -54,6 +54,18 @@ def test_each_gallery_and_their_mean(seed) -> None:
     assert not [name for name in one.scores if name.startswith("g")]
 
 
+def test_galleries_in_which_everybody_is_found_are_whole() -> None:
+    """Weights of galleries of unequal sizes are rounded; a record takes no share above 1."""
+    _, items = problem(0)
+    x, enrolled = np.eye(40, dtype=np.float32)[items.labels], np.arange(0, 120, 3)
+    for k in range(1, 40):
+        items.galleries = enrolled[:k], enrolled[k:]
+        got = Identification().evaluate(x, x, items, {"fpir": [0.5]})
+        assert got.scores["g1_rank_1"] == 1.0 >= got.scores["rank_1"] > 1 - 1e-9
+        low, high = got.intervals["rank_1"]
+        assert 0 <= low <= 1 <= high + 1e-9
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_verification_is_that_of_all_products(seed) -> None:
     x, items = problem(seed)
