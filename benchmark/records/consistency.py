@@ -143,6 +143,14 @@ def _of_backfilling(record: Record) -> Iterator[str]:
     ends = [record.scores.get(f"{names[-1]}/{name}", {}) for name in (names[-2:][0], names[-1])]
     for order, curves in record.orders.items():
         for metric, curve in curves.curves.items():
+            told = curves.area.get(metric), curves.worst.get(metric)
+            found = sum(curve) / len(curve), min(curve)
+            for name, value, other in zip(("area", "worst"), told, found, strict=True):
+                if value is not None and abs(value - other) > _OF_CURVES:
+                    yield (
+                        f"backfilling: {order} {metric} {name}: expected {other:.4f} as the curve "
+                        f"says, got {value:.6g}"
+                    )
             for end, scores, words in zip((0, -1), ends, ("begins", "ends"), strict=True):
                 score = scores.get(metric)
                 if end == 0 and longer and metric.startswith("tpir"):

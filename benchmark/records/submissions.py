@@ -9,10 +9,10 @@ import re
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -89,15 +89,24 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
     if before is not None and not before.is_dir():
         before = base
     found, records, new = [], [], []
+    works: dict[tuple[Path, str], Path] = {}
+    read = lru_cache(maxsize=64)(_read)  # that of independent is read for each of its board
     for path in files:
         name = path.relative_to(top)
         earlier = None if before is None else before / name
+        is_new, reasons = True, list[str]()
         try:
             is_new = earlier is None or not _same(path, earlier)
-            faults = _look_at(path, earlier, more) if is_new else _as_before(path)
-            reasons = [*islice(faults, _MOST_REASONS)]
+            record = read(path) if _RECORD.fullmatch(path.name) else None
+            faults = _look_at(path, record, earlier, more) if is_new else _as_before(path, record)
+            reasons += islice(faults, _MOST_REASONS)
+            if record is not None:
+                first = works.setdefault((path.parent, record.key), path)
+                reasons += [f"key: that of {first.name}, of another seed"] * (first != path)
+                bounds = _of_shared_bounds(record, path, read) if is_new else ()
+                reasons += islice(bounds, _MOST_REASONS)
         except BenchError as error:
-            is_new, reasons = True, [str(error).removeprefix(f"{path}: ")]
+            is_new, reasons = True, [*reasons, str(error).removeprefix(f"{path}: ")]
         found += [Refusal(str(path), reason) for reason in reasons]
         if _RECORD.fullmatch(path.name):
             records.append(path)
@@ -125,13 +134,19 @@ def _files(root: Path) -> Iterator[Path]:
             yield Path(parent, name)
 
 
-def _look_at(path: Path, earlier: Path | None, more: More) -> Iterator[str]:
+def _read(path: Path) -> Record:
+    _check_regular(path)
+    return read_record(path)
+
+
+def _look_at(
+    path: Path, record: Record | None, earlier: Path | None, more: More
+) -> Iterator[str]:  # fmt: skip
     """Faults of a file; with ``earlier``, where it was or would have been, it is new."""
     _check_regular(path)
-    if not _RECORD.fullmatch(path.name):
+    if record is None:
         yield from _beside(path)
         return
-    record = read_record(path)
     yield from _of_place(record, path)
     yield from _of_names(record, path)
     yield from _of_content(record, path)
@@ -141,12 +156,11 @@ def _look_at(path: Path, earlier: Path | None, more: More) -> Iterator[str]:
         yield from _changed(record, earlier)
 
 
-def _as_before(path: Path) -> Iterator[str]:
+def _as_before(path: Path, record: Record | None) -> Iterator[str]:
     """Faults of a file that was there already: it was looked at when it came."""
-    if not _RECORD.fullmatch(path.name):
+    if record is None:
         yield from _beside(path)
         return
-    record = read_record(path)
     yield from _of_place(record, path)
     check_digest(record, path)
 
@@ -238,6 +252,35 @@ def _of_content(record: Record, path: Path) -> Iterator[str]:
         yield "scores: expected none, as the method is not applicable"
 
 
+def _of_shared_bounds(
+    record: Record, path: Path, read: Callable[[Path], Record]
+) -> Iterator[str]:  # fmt: skip
+    """Bounds that are not those of the record of independent beside it, of the same networks."""
+    beside = path.parent.with_name("independent") / path.name
+    try:
+        its = read(beside) if beside.is_file() else record
+    except BenchError:  # told of that record
+        return
+    versions = ((r.protocol_version, r.track_version) for r in (record, its))
+    if len({*versions}) == 1 and its.checkpoints.items() <= record.checkpoints.items():
+        for bound in sorted(record.bounds.keys() & its.bounds.keys()):
+            for metric, ours, other in _apart(record.bounds[bound], its.bounds[bound]):
+                yield (
+                    f"bounds: {bound} {metric}: expected {other} as of independent, whose models "
+                    f"these are, got {ours}"
+                )
+
+
+def _apart(
+    ours: Mapping[str, float | None], its: Mapping[str, float | None]
+) -> Iterator[tuple[str, float | None, float | None]]:
+    """Metrics whose values differ by more than other machines make, and both values."""
+    for metric in sorted(ours.keys() | its.keys()):
+        a, b = ours.get(metric), its.get(metric)
+        if (a is None) != (b is None) or 100 * abs((a or 0.0) - (b or 0.0)) > TOLERANCE:
+            yield metric, a, b
+
+
 def _of_origin(record: Record) -> Iterator[str]:
     code = record.run.code
     if code.dirty is not False or (code.commit is None and code.version is None):
@@ -261,16 +304,22 @@ def _changed(record: Record, earlier: Path) -> Iterator[str]:
         return
     if before.key != record.key:
         return
-    for case in sorted(before.scores.keys() | record.scores.keys()):
-        old, new = before.scores.get(case, {}), record.scores.get(case, {})
-        for metric in sorted(old.keys() | new.keys()):
-            values = old.get(metric), new.get(metric)
-            gap = 100 * abs((values[0] or 0.0) - (values[1] or 0.0))
-            if gap > TOLERANCE or (values[0] is None) != (values[1] is None):
-                yield (
-                    f"{case} {metric}: changed from {values[0]} to {values[1]}, though the work is "
-                    "the same (its key)"
-                )
+    was, now = _numbers(before), _numbers(record)
+    for part in sorted(was.keys() | now.keys()):
+        for metric, new, old in _apart(now.get(part, {}), was.get(part, {})):
+            yield (
+                f"{part} {metric}: changed from {old} to {new}, though the work is the same "
+                "(its key)"
+            )
+
+
+def _numbers(record: Record) -> dict[str, Mapping[str, float | None]]:
+    """Numbers that boards are made of, by part and metric."""
+    parts = {**record.scores, **{f"bounds: {name}": b for name, b in record.bounds.items()}}
+    for name, curves in record.orders.items():
+        parts |= {f"backfilling: {name} area": curves.area}
+        parts |= {f"backfilling: {name} worst": curves.worst}
+    return parts
 
 
 def _removed(before: Path, top: Path, files: set[Path]) -> Iterator[Refusal]:

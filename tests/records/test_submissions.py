@@ -148,6 +148,41 @@ def test_curves_end_where_the_scores_are(root):
     assert any("random cmc_at_1 ends at" in line for line in found)
 
 
+def test_numbers_of_curves_are_those_of_the_curves(root):
+    def change(value):
+        (order,) = [value["backfilling"]["orders"]["random"]]
+        order["area"]["cmc_at_1"] += 0.01
+        order["worst"]["map"] -= 0.01
+
+    alter(root / FILLED, change)
+    found = problems(root)
+    assert any("random cmc_at_1 area: expected" in line for line in found)
+    assert any("random map worst: expected" in line for line in found)
+
+
+def test_bounds_are_those_of_independent_beside(root):
+    """Of a method whose networks they are; with others they may differ."""
+    alter(of(root), lambda v: v["bounds"]["upper"].update(map=v["bounds"]["upper"]["map"] + 0.01))
+    assert any(
+        "upper map: expected" in line and "of independent" in line for line in problems(root)
+    )
+
+    def others(value):
+        value["checkpoints"] = dict.fromkeys(value["checkpoints"], "sha256:" + "0" * 64)
+
+    alter(of(root), others)
+    assert not any("of independent" in line for line in problems(root))
+
+
+def test_a_record_is_not_two_seeds(root):
+    path = of(root)
+    for name in (path.name, details_path(path).name):
+        shutil.copy(path.with_name(name), path.with_name(name.replace("seed-0", "seed-1")))
+    alter(path.with_name("seed-1.json"), lambda v: v.update(seed=1, first_seed=1))
+    found = problems(root)
+    assert any("seed-1.json: key: that of seed-0.json" in line for line in found)
+
+
 def test_edited_without_a_seal_that_fits(root):
     of(root).write_text(of(root).read_text().replace('"seed": 0', '"seed": 1', 1))
     assert "edited since it was written" in problems(root)[0]
@@ -186,8 +221,9 @@ def test_nothing_is_removed_or_silently_changed(root, tmp_path):
     assert len(problems(root, base)) == 2
     # The same work with another score, whatever its details say.
     alter(of(root), moved)
-    assert any("changed from" in line and "the work is the same" in line
-               for line in problems(root, base))  # fmt: skip
+    alter(of(root), lambda v: v["bounds"]["upper"].update(map=0.5))
+    for part in ("new/old cmc_at_1: changed from", "bounds: upper map: changed from"):
+        assert any(part in line and "the work is the same" in line for line in problems(root, base))
 
 
 def test_new_records_need_all_seeds_bounds_and_a_clean_commit(root, tmp_path):
