@@ -188,6 +188,8 @@ def export(
     from benchmark.report.frame import frame
 
     require_file_place(out, "--out")
+    if out.suffix != ".parquet":
+        raise BenchError(f"--out: expected a name that ends in .parquet, got {out.name}")
     table = frame(one.record for one in selected(runs, "", "", "", ""))
     with plain_io_errors(out.parent):
         write_whole(out, table.to_parquet(index=False))

@@ -107,7 +107,7 @@ def decode_view(
         reason = " ".join(str(error).split()) or type(error).__name__
         if isinstance(encoded, Path):
             reason = reason.replace(str(encoded), encoded.name)
-        reason = re.sub(r"<_io\.BytesIO object at \w+>", "its bytes", reason)
+        reason = re.sub(r" <_io\.BytesIO object at \w+>", "", reason)
         raise BenchError(f"{where}: image cannot be decoded: {reason:.300}") from error
 
 

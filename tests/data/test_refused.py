@@ -171,7 +171,7 @@ ROWS: list[tuple[str, Harm, str, dict]] = [
     *(("flat", {"c/2.png": raw, "c/3.png": raw + b"more"}, "c/2.png: image cannot be decoded", {})
       for raw in (b"", b"\x89PNG\r\n\x1a\nshort")),
     ("flat", {"c/2.png": b"no image"},
-     "2.png: image cannot be decoded: cannot identify image file its bytes", {}),
+     "2.png: image cannot be decoded: cannot identify image file", {}),
     ("flat", cut, "9.jpg: image cannot be decoded", {}),
     ("flat", one_of_a_class, "class d: expected at least 2 images, got 1", {}),
     ("flat", emptied("d"), "d: class without an image", {}),

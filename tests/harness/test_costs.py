@@ -170,6 +170,11 @@ def test_all_scores_are_one_tidy_file(done, tmp_path) -> None:
     code, said, _ = call("results", "export", runs, "--out", out)
     assert code == 0 and str(out) in said
     pd.testing.assert_frame_equal(pd.read_parquet(out), load(runs))
+    code, _, err = call("results", "export", runs, "--out", tmp_path / "scores.csv")
+    assert (code, err) == (
+        2,
+        "bench: --out: expected a name that ends in .parquet, got scores.csv\n",
+    )
 
 
 def test_show_and_compare(done) -> None:
