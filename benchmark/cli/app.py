@@ -150,7 +150,8 @@ def run(
             requests, existing, store, out, compute, reporter, models, queries=not records_only
         )
     if records_only:
-        echo(f"{len(results)} records below {requests[0].folder(out)}")
+        folders = {request.folder(out) for request in requests}
+        echo(f"{len(results)} records below {folders.pop() if len(folders) == 1 else out}")
     elif axes:
         running.print_sweep(results, axes, out)
     else:

@@ -170,7 +170,7 @@ class Method(MethodDeclaration):
 
     def fit(self, *_: Any, **__: Any) -> Any:
         """Refuse plain arrays by a BenchError; a ``FeatureTransformation`` fits on them."""
-        reason = "trains a model on images; only methods that map stored vectors fit on arrays"
+        reason = "makes no map; only methods that map stored vectors fit on arrays"
         raise BenchError(f"{type(self).__name__} {reason}")
 
     def other(self, label: str, **params: Any) -> Any:

@@ -45,7 +45,7 @@ def method_card(name: str, measured: Path = MEASURED) -> dict[str, Any]:
         **({"variant of": file.variant_of} if file.variant_of else {}),
         "variants": {k: dict(v) for k, v in method.variants.items()},
         **_costs(name, measured, any(n.startswith("side:") for n in method.needs)),
-        "file": f"methods/{file.path.name}",
+        "file": f"{file.module.replace('.', '/')}.py",
     }
 
 

@@ -1,6 +1,7 @@
 """Words above and below a table: protocol, track, seeds, how to read it, warnings."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
@@ -146,6 +147,10 @@ def interval_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> st
     """
     several = len({r.seed for r in records}) > 1
     over = "Student's t over the seeds" if several else over_words(records, metrics)
+    methods = Counter(record.method for record in records if record.status == "done")
+    single = [record for record in records if methods[record.method] == 1]
+    if several and (of_one := over_words(single, metrics)):
+        over = f"{over}; of one seed {of_one}"
     if not over and any(record.counts for record in records):
         if over_words(records):  # of other scores
             fewer = f"fewer than {FEWEST} impostors decide the threshold"

@@ -71,17 +71,27 @@ class ScoreTable:
     changed: str = ""  # what was set, in words
     cross: str = ""  # the case that verdicts are of, whether it is shown or not
 
+    @property
+    def rival_seeds(self) -> tuple[int, ...]:
+        """Seeds of most methods that may be the best, of as many the longer ones."""
+        counts = Counter(
+            row.seeds for row in self.rows
+            if row.kind == "method" and row.reason is None and row.rival
+        )  # fmt: skip
+        return max(counts, key=lambda seeds: (counts[seeds], len(seeds), seeds), default=())
+
     def best(self, metric: str, case: str) -> set[str]:
         """Methods with the best score of a case, or the best ``gain``; none without a rank.
 
-        Of a difference only where it is one from old/old.
+        Of methods of the same seeds, those that most have. Of a difference only where it is one
+        from old/old, which itself is no score of a method.
         """
         lower = next((row.detail for row in self.rows if row.kind == "lower"), "")
-        if not select.ranks(case, lower):
+        if case == lower or not select.ranks(case, lower):
             return set()
         rivals: dict[str, float | None] = {}
         for row in self.rows:
-            if row.kind == "method" and row.reason is None and row.rival:
+            if row.kind == "method" and row.rival and row.seeds == self.rival_seeds:
                 if case == GAIN:
                     rivals[row.method] = row.verdicts[metric].gain
                 else:

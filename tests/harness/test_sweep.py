@@ -47,6 +47,14 @@ def swept(tmp_path_factory):
     return folder / "o", out
 
 
+def test_where_the_records_lie_is_told_of_all_of_them(swept) -> None:
+    folder, _ = swept
+    again = "--sweep", "mixbct.ratio=0,0.5", "--sweep", "old.dim=16,32", "--records-only"
+    code, out, err = call(*RUN, *again, "--out", folder, "--store", folder.parent / "s")
+    assert code == 0, err
+    assert out.splitlines()[-1] == f"8 records below {folder}"
+
+
 def test_table(swept) -> None:
     folder, out = swept
     records = read_records(folder / "changed")

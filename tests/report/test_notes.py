@@ -50,6 +50,10 @@ def test_several_seeds_are_over_seeds() -> None:
     records = [make_record("bct", SCORES, seed=seed, over=OVER) for seed in (0, 1)]
     assert notes.interval_words(records).endswith("(Student's t over the seeds)")
     assert "Student's t over seeds" in frames.subtitle(records)
+    one = make_record("l2", SCORES, over=OVER)
+    assert notes.interval_words([*records, one], ["cmc_at_1"]).endswith(
+        "(Student's t over the seeds; of one seed over classes)"
+    )
 
 
 def test_tables_and_plots_say_it() -> None:

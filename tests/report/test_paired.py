@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -164,6 +165,12 @@ def test_seeds_are_averaged_query_by_query(tmp_path) -> None:
     ]
     assert line.difference.value == pytest.approx(means[0] - means[1])
     assert line.n_queries == 120
+    both = [line, replace(line, seeds=(1,), n_queries=60), replace(line, seeds=(1, 2, 3))]
+    for lines, words in (
+        (both[:1], "120 queries of 20 identities. A query's value is its mean over the 2 seeds"),
+        (both, "on the same queries. A query's value is its mean over the 1 to 3 seeds"),
+    ):
+        assert words in text_table(lines, "bct", "l2", "identity").notes[0]
 
 
 def test_the_same_twice_does_not_differ(pair) -> None:

@@ -76,6 +76,20 @@ def test_nobody_is_the_best_where_all_are_alike_or_have_nothing(make):
     assert make_table(both, cases=difference).best(CMC, difference) == {"a"}, "0 beats what is less"
 
 
+def test_the_best_is_one_of_those_with_the_same_seeds(make):
+    """A mean over other seeds is no better: there others may have been as good."""
+    short = [make("a", x, seed=k) for k, x in enumerate((0.5, 0.6, 0.7))]
+    other = [make("b", x, seed=k) for k, x in enumerate((0.5, 0.6, 0.6))]
+    long = [make("c", x, seed=k) for k, x in enumerate((0.5, 0.6, 0.7, 0.9))]
+    table = make_table([*short, *other, *long], cases="all")
+    assert table.best(CMC, "new/old") == {"a"}
+    assert table.best(CMC, "old/old") == set(), "it is nobody's"
+    (first, *_) = text_table(table).notes
+    assert first == "* is the best method of a column, of those with seeds 0 to 2."
+    (first, *_) = text_table(make_table([*short, *other])).notes
+    assert first == "* is the best method of a column."
+
+
 def test_a_difference_has_a_best_only_from_old_old(make):
     made = [make("a", 0.6, 0.9, lower=0.5), make("b", 0.55, 0.6, lower=0.5)]
     named = ("new/old - old/old", "old/old - new/old", "new/new - new/old")

@@ -18,7 +18,7 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
         return None
     methods = list(dict.fromkeys(data["method"]))
     lit = frames.highlighted(records, metric)
-    height = 0.6 + 0.27 * len(methods)
+    height = 1.0 + 0.27 * len(methods)  # of the heads of both panels, and of bars
     grid = sns.catplot(
         frames.ends(data), kind="bar", x="value", y="method", col="case", hue="method",
         order=methods, palette=style.looks(methods, lit)["palette"], saturation=1,
@@ -47,5 +47,5 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     grid.figure.subplots_adjust(wspace=0.42)
     dots = "; dots: single seeds" if data["seeds"].any() else ""
     title = f"{numbers.metric(metric).label}: cross-test and self-test of each method"
-    style.heading(grid.figure, title, frames.subtitle(records) + dots)
+    style.heading(grid.figure, title, frames.subtitle(records, [metric]) + dots)
     return grid.figure

@@ -32,12 +32,12 @@ def label(metric: str, case: str = "") -> str:
     return f"{words}, lower is better" if about.higher_is_better is False else words
 
 
-def subtitle(records: Sequence[Record]) -> str:
+def subtitle(records: Sequence[Record], metrics: Sequence[str] = ()) -> str:
     """Protocol, track, seeds, what the intervals are, and methods whose scores say nothing."""
     methods = [record.method for record in records if record.status == "done"]
     counts = {methods.count(method) > 1 for method in methods}
     single = [record for record in records if methods.count(record.method) == 1]
-    of_one = f"{notes.over_words(single) or 'none'} (one seed)"
+    of_one = f"{notes.over_words(single, metrics) or 'none'} (one seed)"
     ways = {True: "Student's t over seeds", False: of_one}
     words = ", ".join(ways[several] for several in ways if several in counts)
     diverged = list(dict.fromkeys(record.method for record in records if record.diverged))

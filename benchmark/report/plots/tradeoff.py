@@ -47,7 +47,8 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     _write_names(axes, data)
     axes.set_xlabel(f"self-test: {frames.label(metric, own)}")
     axes.set_ylabel(f"cross-test: {frames.label(metric, cross)}")
-    style.heading(figure, f"{about.label}: cross-test against self-test", frames.subtitle(records))
+    below = frames.subtitle(records, [metric])
+    style.heading(figure, f"{about.label}: cross-test against self-test", below)
     return figure
 
 

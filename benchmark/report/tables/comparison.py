@@ -65,17 +65,16 @@ def _p_value(p: float | None) -> str:
 
 def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> Iterator[str]:
     first = differences[0]
-    same = len({(d.n_queries, d.n_identities) for d in differences}) == 1
-    of = "The queries"
-    if same:
+    words = [f"Percent points, {left} minus {right}, on the same queries."]
+    if len({(d.n_queries, d.n_identities) for d in differences}) == 1:
         queries = "query" if first.n_queries == 1 else "queries"
         identities = "identity" if first.n_identities == 1 else "identities"
-        of = f"{first.n_queries} {queries} of {first.n_identities} {identities}"
-    seeds = f"; a query's value is its mean over {len(first.seeds)} seeds"
-    yield (
-        f"Percent points, {left} minus {right}, on the same queries. {of}"
-        f"{seeds if len(first.seeds) > 1 else ''}."
-    )
+        words.append(f"{first.n_queries} {queries} of {first.n_identities} {identities}.")
+    counts = sorted({len(d.seeds) for d in differences})
+    if counts[-1] > 1:
+        n = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+        words.append(f"A query's value is its mean over the {n} seeds that both have.")
+    yield " ".join(words)
     over = "identities (or classes)" if by == "identity" else "queries, each by itself"
     tested = sum(d.p_value is not None for d in differences)
     if tested:

@@ -30,9 +30,18 @@ def text_table(table: ScoreTable) -> TextTable:
     ]
     return table_of_blocks(
         table.title, table.slug, labels, [_block(table, metric) for metric in table.metrics],
-        notes=("* is the best method of a column.", *table.notes), columns=COLUMNS,
+        notes=(_best_words(table), *table.notes), columns=COLUMNS,
         values=tuple(line for row in table.rows for line in _values(table, row)),
     )  # fmt: skip
+
+
+def _best_words(table: ScoreTable) -> str:
+    of_others = any(
+        row.kind == "method" and row.reason is None and row.seeds != table.rival_seeds
+        for row in table.rows
+    )
+    seeds = f", of those with {notes.seed_words(table.rival_seeds)}" if of_others else ""
+    return f"* is the best method of a column{seeds}."
 
 
 def _block(table: ScoreTable, metric: str) -> tuple[TextBlock, list[tuple[TextCell, ...]]]:

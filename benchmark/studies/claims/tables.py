@@ -100,6 +100,9 @@ def decided_words(answers: Sequence[Answer]) -> Iterator[str]:
     """Counts of decided claims among those that have records, by the kind of networks."""
     for networks in _shown(answers):
         own = [each for a in answers if (each := a.behind(networks)).has_records]
+        if not own:
+            yield f"With {NETWORKS[networks]} no claim has records."
+            continue
         counts = {verb: sum(a.status in of for a in own) for verb, of in _DECIDED.items()}
         decided = sum(counts.values())
         enough = "at least" if decided >= ENOUGH * len(own) else "fewer than"

@@ -322,7 +322,7 @@ def _mixed(found: Mixture) -> str:
             f"about {_percent(found.share)} are of another model or version, or show other "
             "things: what varies among them has nothing in common with what varies among the others"
         )
-    return "one model: what varies is the same everywhere"
+    return "no second model is found: what varies is the same everywhere"
 
 
 def _nearest(items: Floats, queries: Floats, way: str) -> Ints:

@@ -369,7 +369,7 @@ def _odd_vectors(document: Document) -> list[str]:
         least = min(each["value"] for each in ways)
         lines.append(
             f"Warning: {names}: not of one length. Of the ten nearest by cosine another distance "
-            f"finds {percent(least)}: is the distance right?"
+            f"finds {percent(least)}; {document['inputs']['distance']} is asked for: is it right?"
         )
     return lines
 
