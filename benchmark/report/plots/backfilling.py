@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from benchmark.metrics.backfill_orders import is_oracle
 from benchmark.records.record import Record
@@ -76,10 +77,25 @@ def draw(records: Sequence[Record], metric: str) -> Figure | None:
     )  # fmt: skip
     grid.set_titles("{col_name}")
     grid.set_axis_labels("backfilled, % of the gallery", frames.label(metric).replace(", ", ",\n"))
-    sns.move_legend(grid, "upper left", bbox_to_anchor=(1, 1), title=None)
+    _write_legend(grid)
     title = f"{numbers.metric(metric).label} while the gallery is backfilled"
     style.heading(grid.figure, title, f"{notes.title(records)}; {_READING}")
     return grid.figure
+
+
+def _write_legend(grid: Any) -> None:
+    """Methods, which are the lines of the first panel, then orders, those of each other panel."""
+    lines = {text.get_text(): line for line, text in
+             zip(grid.legend.legend_handles, grid.legend.texts, strict=True)}  # fmt: skip
+    orders = [name for name in lines if name.startswith("by ") or name == OFFLINE]
+    heads = {"first panel:": [n for n in lines if n not in orders], "other panels:": orders}
+    shown = [(head, Line2D([], [], alpha=0)) for head in heads]
+    parts = ([head, *((name, lines[name]) for name in names)]
+             for head, names in zip(shown, heads.values(), strict=True) if names)  # fmt: skip
+    labels, handles = zip(*(each for part in parts for each in part), strict=True)
+    grid.legend.remove()
+    axes = grid.axes.flat[min(2, len(grid.axes.flat) - 1)]
+    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.05, 1.1))
 
 
 def _best(data: pd.DataFrame, higher: bool) -> list[str]:
