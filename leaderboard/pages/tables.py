@@ -238,7 +238,7 @@ def _cost_cells(board: RankedBoard, method: str) -> Iterator[TextCell]:
         hours = update_hours(board, method)
         money = money_words(ASSUMED.money(hours))
         words = f"{hours_words(hours)}, {money}" if hours else "nothing"
-        waiting = query_words(board.info[method]).partition(",")[0]
+        waiting = query_words(board.info[method]).partition(", ")[0]
         yield TextCell(words, small=waiting, sort=f"{hours:.6g}")
     size = board.costs.get(method, {}).get("bytes_before")
     yield (

@@ -366,7 +366,8 @@ def test_hours_do_not_follow_the_clock_of_one_board():
 
 
 def test_a_cascade_fits_nothing_and_pays_by_the_query():
-    (board,) = boards_of([make_record("cascade"), make_record("score-merge")])
+    made = [make_record(m) for m in ("cascade", "cascade:top-1000", "score-merge")]
+    (board,) = boards_of(made)
     words = answers.update_words(board, "cascade")
     # 200 million embeddings, 500 a second: 111 hours.
     assert words == (
@@ -375,6 +376,8 @@ def test_a_cascade_fits_nothing_and_pays_by_the_query():
     cells = {row.labels[1].text: row.cells[0] for row in tables.ranking(board, "cmc_at_1").rows}
     (cost,) = (cell for cell in cells["cascade"] if cell.text == "nothing")
     assert cost.small == "$222 a million queries"
+    deeper = next(cell for cell in cells["cascade:top-1000"] if cell.text == "nothing")
+    assert deeper.small == "$1,111 a million queries"
     assert answers.update_words(board, "score-merge") == "33 min of one machine, $1.11"
 
 
