@@ -15,8 +15,21 @@ def keep_freed_memory() -> None:
     block of scores asks for them anew, as empty pages that threads get one after the other.
     Elsewhere than with glibc nothing happens.
     """
-    libc: Any = ctypes.CDLL(None) if os.name == "posix" else None
-    if hasattr(libc, "malloc_trim"):  # glibc's alone
+    libc = _glibc()
+    if libc is not None:
         libc.mallopt(_MMAP_THRESHOLD, _KEPT) or libc.mallopt(_MMAP_THRESHOLD, _KEPT_OLD)
         libc.mallopt(_TRIM_THRESHOLD, _KEPT)
+    give_back_memory()
+
+
+def give_back_memory() -> None:
+    """Give the system back what the process keeps, before its memory is measured."""
+    libc = _glibc()
+    if libc is not None:
         libc.malloc_trim(0)
+
+
+def _glibc() -> Any:
+    """The C library where it is glibc; else None."""
+    libc = ctypes.CDLL(None) if os.name == "posix" else None
+    return libc if hasattr(libc, "malloc_trim") else None

@@ -8,6 +8,7 @@ import pytest
 
 from benchmark import perf
 from benchmark.cli import app
+from benchmark.config.memory import keep_freed_memory
 from benchmark.errors import BenchError
 from benchmark.perf import measure, readme
 
@@ -179,6 +180,7 @@ def test_convert(monkeypatch, tmp_path, capsys):
 
 def test_memory_is_what_a_call_adds():
     """Also what is freed before it ends, and of the calls before it nothing."""
+    keep_freed_memory()  # as commands do
     held = np.ones(2**22)  # 32 MiB
     grown = [
         measure.once(lambda n=n: float(np.ones(n * 2**17).sum())).memory_mib for n in (64, 0, 128)
