@@ -113,7 +113,7 @@ def _check_tasks(setup: Setup, offer: Offer, file: str, hint: str) -> None:
             own_groups = column == "groups" and protocol.evaluation.ranges  # of classes
             if column not in offer.columns and not own_groups:
                 lacks = f"{name} needs {column}, which {which} does not have"
-                raise UnsuitedError(f"{where}: {lacks}{'' if column == 'texts' else hint}")
+                raise UnsuitedError(f"{where}: {lacks}{hint}")
     if part is None:
         raise UnsuitedError(
             f"{file}: evaluation: part: {which} has no evaluation set '{setup.part}'{hint}"

@@ -44,7 +44,7 @@ class Folder(FileDatasetReader):
     """Anybody's images; each item is a template of its own."""
 
     columns: ClassVar = frozenset({"templates"})
-    more: ClassVar = "a table items.csv in the data root, or data.pattern, may say them"
+    more: ClassVar = "items.csv in the data root, or data.pattern, may say cameras, groups, parts"
 
     image_size: Annotated[Side, Field(le=1024)] = 64  # of the square in the middle of each image
     channels: Literal[1, 3] = 3  # 3 for colour, 1 for grey

@@ -90,12 +90,13 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
         before = base
     found, records, new = [], [], []
     works: dict[tuple[Path, str], Path] = {}
-    read = lru_cache(maxsize=64)(_read)  # that of independent is read for each of its board
+    read = lru_cache(maxsize=64)(read_record)  # that of independent is read for each of its board
     for path in files:
         name = path.relative_to(top)
         earlier = None if before is None else before / name
         is_new, reasons = True, list[str]()
         try:
+            _check_regular(path)
             is_new = earlier is None or not _same(path, earlier)
             record = read(path) if _RECORD.fullmatch(path.name) else None
             faults = _look_at(path, record, earlier, more) if is_new else _as_before(path, record)
@@ -134,16 +135,10 @@ def _files(root: Path) -> Iterator[Path]:
             yield Path(parent, name)
 
 
-def _read(path: Path) -> Record:
-    _check_regular(path)
-    return read_record(path)
-
-
 def _look_at(
     path: Path, record: Record | None, earlier: Path | None, more: More
 ) -> Iterator[str]:  # fmt: skip
     """Faults of a file; with ``earlier``, where it was or would have been, it is new."""
-    _check_regular(path)
     if record is None:
         yield from _beside(path)
         return
@@ -288,7 +283,6 @@ def _of_origin(record: Record) -> Iterator[str]:
 
 
 def _same(path: Path, earlier: Path) -> bool:
-    _check_regular(path)
     if not earlier.is_file():
         return False
     return read_bytes(path, _LARGEST) == read_bytes(earlier, _LARGEST)

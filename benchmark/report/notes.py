@@ -147,9 +147,7 @@ def interval_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> st
     """
     several = len({r.seed for r in records}) > 1
     over = "Student's t over the seeds" if several else over_words(records, metrics)
-    methods = Counter(record.method for record in records if record.status == "done")
-    single = [record for record in records if methods[record.method] == 1]
-    if several and (of_one := over_words(single, metrics)):
+    if several and (of_one := over_words(alone(records), metrics)):
         over = f"{over}; of one seed {of_one}"
     if not over and any(record.counts for record in records):
         if over_words(records):  # of other scores
@@ -157,6 +155,13 @@ def interval_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> st
             return f"no intervals: none is made, or {fewer}"
         return f"no intervals, as there are fewer than {LEAST_GROUPS} classes"
     return "± is the wider side of the 95 % interval" + (f" ({over})" if over else "")
+
+
+def alone(records: Sequence[Record]) -> list[Record]:
+    """Records of methods of which there is one seed."""
+    done = [record for record in records if record.status == "done"]
+    counts = Counter(record.method for record in done)
+    return [record for record in done if counts[record.method] == 1]
 
 
 def over_words(records: Sequence[Record], metrics: Sequence[str] = ()) -> str:

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from benchmark.errors import BenchError
@@ -71,14 +72,13 @@ class ScoreTable:
     changed: str = ""  # what was set, in words
     cross: str = ""  # the case that verdicts are of, whether it is shown or not
 
-    @property
-    def rival_seeds(self) -> tuple[int, ...]:
-        """Seeds of most methods that may be the best, of as many the longer ones."""
-        counts = Counter(
-            row.seeds for row in self.rows
-            if row.kind == "method" and row.reason is None and row.rival
-        )  # fmt: skip
-        return max(counts, key=lambda seeds: (counts[seeds], len(seeds), seeds), default=())
+    @cached_property
+    def rivals(self) -> tuple[MethodScores, ...]:
+        """Methods that may be the best: of the seeds that most have, of as many the longer ones."""
+        may = [r for r in self.rows if r.kind == "method" and r.reason is None and r.rival]
+        counts = Counter(row.seeds for row in may)
+        seeds = max(counts, key=lambda each: (counts[each], len(each), each), default=())
+        return tuple(row for row in may if row.seeds == seeds)
 
     def best(self, metric: str, case: str) -> set[str]:
         """Methods with the best score of a case, or the best ``gain``; none without a rank.
@@ -89,14 +89,11 @@ class ScoreTable:
         lower = next((row.detail for row in self.rows if row.kind == "lower"), "")
         if case == lower or not select.ranks(case, lower):
             return set()
-        rivals: dict[str, float | None] = {}
-        for row in self.rows:
-            if row.kind == "method" and row.rival and row.seeds == self.rival_seeds:
-                if case == GAIN:
-                    rivals[row.method] = row.verdicts[metric].gain
-                else:
-                    rivals[row.method] = row.cells[metric, case].value
-        return numbers.best(rivals, metric, larger=case == GAIN)
+        values = {
+            row.method: row.verdicts[metric].gain if case == GAIN else row.cells[metric, case].value
+            for row in self.rivals
+        }
+        return numbers.best(values, metric, larger=case == GAIN)
 
 
 def mean_score(values: Sequence[float | None], spans: Sequence[Span | None] = ()) -> Estimate:

@@ -100,7 +100,7 @@ PROTOCOLS = [s.id for name in registry.protocol_files() for s in expand(load_pro
 REASONS = {
     "no templates": r"tasks\[\d+\]: \w+ needs templates, which dataset",
     "no cameras": r"tasks\[\d+\]: reidentification needs cameras, which dataset",
-    "no texts": r"tasks\[\d+\]: text_retrieval needs texts, which dataset [^;]* does not have$",
+    "no texts": r"tasks\[\d+\]: text_retrieval needs texts, which dataset",
     "no group": r"track [\w-]+ has no group 'home'; it names none|has no group '\w+'",
     "no groups": r"has no groups$|tasks\[\d+\]: groups needs groups, which dataset",
     "no set": r"evaluation: part: dataset \w+ of track [\w-]+ has no evaluation set 'seen'",

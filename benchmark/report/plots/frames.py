@@ -34,12 +34,13 @@ def label(metric: str, case: str = "") -> str:
 
 def subtitle(records: Sequence[Record], metrics: Sequence[str] = ()) -> str:
     """Protocol, track, seeds, what the intervals are, and methods whose scores say nothing."""
-    methods = [record.method for record in records if record.status == "done"]
-    counts = {methods.count(method) > 1 for method in methods}
-    single = [record for record in records if methods.count(record.method) == 1]
-    of_one = f"{notes.over_words(single, metrics) or 'none'} (one seed)"
-    ways = {True: "Student's t over seeds", False: of_one}
-    words = ", ".join(ways[several] for several in ways if several in counts)
+    single = notes.alone(records)
+    ways = []
+    if len(single) < sum(record.status == "done" for record in records):
+        ways.append("Student's t over seeds")
+    if single:
+        ways.append(f"{notes.over_words(single, metrics) or 'none'} (one seed)")
+    words = ", ".join(ways)
     diverged = list(dict.fromkeys(record.method for record in records if record.diverged))
     names = ", ".join(diverged) if len(diverged) < 3 else f"{len(diverged)} methods"
     told = f"; diverged: {names}" if diverged else ""

@@ -36,12 +36,11 @@ def text_table(table: ScoreTable) -> TextTable:
 
 
 def _best_words(table: ScoreTable) -> str:
-    of_others = any(
-        row.kind == "method" and row.reason is None and row.seeds != table.rival_seeds
-        for row in table.rows
-    )
-    seeds = f", of those with {notes.seed_words(table.rival_seeds)}" if of_others else ""
-    return f"* is the best method of a column{seeds}."
+    seeds = table.rivals[0].seeds if table.rivals else ()
+    methods = [row for row in table.rows if row.kind == "method" and row.reason is None]
+    of_others = seeds and any(row.seeds != seeds for row in methods)
+    words = f", of those with {notes.seed_words(seeds)}" if of_others else ""
+    return f"* is the best method of a column{words}."
 
 
 def _block(table: ScoreTable, metric: str) -> tuple[TextBlock, list[tuple[TextCell, ...]]]:
