@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
-_KEPT, _KEPT_OLD = 2**30, 2**25  # bytes of an array; older versions of glibc take no more
+_KEPT, _USUAL = 2**30, 2**25  # bytes; the latter is where glibc ends by itself
 
 
 def keep_freed_memory() -> None:
@@ -15,21 +15,18 @@ def keep_freed_memory() -> None:
     block of scores asks for them anew, as empty pages that threads get one after the other.
     Elsewhere than with glibc nothing happens.
     """
-    libc = _glibc()
-    if libc is not None:
-        libc.mallopt(_MMAP_THRESHOLD, _KEPT) or libc.mallopt(_MMAP_THRESHOLD, _KEPT_OLD)
-        libc.mallopt(_TRIM_THRESHOLD, _KEPT)
-    give_back_memory()
+    _hold(_KEPT)
 
 
 def give_back_memory() -> None:
-    """Give the system back what the process keeps, before its memory is measured."""
-    libc = _glibc()
-    if libc is not None:
+    """Keep nothing any more, so that the memory of what follows is its own."""
+    _hold(_USUAL)
+
+
+def _hold(size: int) -> None:
+    libc: Any = ctypes.CDLL(None) if os.name == "posix" else None
+    if hasattr(libc, "malloc_trim"):  # glibc's alone
+        # Older versions take no more than the usual.
+        libc.mallopt(_MMAP_THRESHOLD, size) or libc.mallopt(_MMAP_THRESHOLD, _USUAL)
+        libc.mallopt(_TRIM_THRESHOLD, size)
         libc.malloc_trim(0)
-
-
-def _glibc() -> Any:
-    """The C library where it is glibc; else None."""
-    libc = ctypes.CDLL(None) if os.name == "posix" else None
-    return libc if hasattr(libc, "malloc_trim") else None
