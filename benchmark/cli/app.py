@@ -1,14 +1,12 @@
 """The command ``bench``: verbs only; parse, call, print."""
 
-import _thread
 import io
 import os
 import re
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,6 +29,7 @@ from benchmark.cli import (
 )  # fmt: skip
 from benchmark.cli import store as store_verbs
 from benchmark.cli.output import echo, fail, passed_over, plain_errors, tell_passed_over
+from benchmark.cli.stopping import raise_swallowed_interrupts, signals_as_interrupts
 from benchmark.cli.verbs import Command, Verbs
 from benchmark.config.memory import keep_freed_memory
 from benchmark.errors import BenchError, PassedOverWarning, nearest, unknown
@@ -302,11 +301,11 @@ def main(argv: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")  # letters that its encoding lacks
     # What Pillow finds odd in a picture that it can read; one that it cannot is an error.
     warnings.filterwarnings("ignore", module=r"PIL\.")
-    sys.unraisablehook = _unraisable
+    sys.unraisablehook = raise_swallowed_interrupts
     keep_freed_memory()
     before, warnings.showwarning = warnings.showwarning, partial(_show, warnings.showwarning)
     try:
-        with _terminated_as_interrupted() as ended, plain_errors():
+        with signals_as_interrupts() as ended, plain_errors():
             code = app(args=argv, standalone_mode=False)
             tell_passed_over()
     except TyperException as error:
@@ -334,29 +333,6 @@ def main(argv: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[list[int]]:
-    """Make SIGTERM, as schedulers and containers send it, an interrupt; gives those that came.
-
-    What the command began ends with it then, and it says how to go on.
-    """
-    came: list[int] = []
-
-    def interrupt(number: int, _: object) -> None:
-        came.append(number)
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # in a thread, where nobody may say what a signal does
-        yield came
-        return
-    try:
-        yield came
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _show(
     others: Any, message: Warning | str, category: type[Warning], *more: Any, **named: Any
 ) -> None:
@@ -365,14 +341,6 @@ def _show(
         passed_over.append(str(message))
     else:
         others(message, category, *more, **named)
-
-
-def _unraisable(args: Any) -> None:
-    """Raise an interrupt again that a library's callback has swallowed, a compiler's for one."""
-    if args.exc_type is not None and issubclass(args.exc_type, KeyboardInterrupt):
-        _thread.interrupt_main()
-    else:
-        sys.__unraisablehook__(args)
 
 
 def _usage(error: Any) -> str:

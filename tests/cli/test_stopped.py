@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from support.command import call
 
+from benchmark.cli.stopping import signals_as_interrupts
+
 ROOT = Path(__file__).parents[2]
 RUN = ("run", "-m", "bct", "-p", "open-class", "-t", "glyphs", "--device", "cpu")
 
@@ -78,6 +80,37 @@ def test_other_verbs_say_that_they_stop(tmp_path):
 
     code, err = stopped(tmp_path, "upgrade", "--demo", begun=waited)
     assert (code, err) == (130, "bench: stopped\n")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_waits_for_the_end_of_an_import(monkeypatch, tmp_path, by, times):
+    """Compiled modules abort, or swallow it, and nothing may import half a module."""
+    (tmp_path / "begins.py").write_text(
+        "import signal, time\n"
+        f"for _ in range({times}):\n"
+        f"    signal.raise_signal({int(by)})\n"
+        "time.sleep(0.2)\n"  # asked again, and again put off
+        "whole = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    before = signal.getsignal(by)
+    with pytest.raises(KeyboardInterrupt), signals_as_interrupts() as came:
+        import begins
+
+        time.sleep(30)
+    assert ("begins" in sys.modules) is (times == 1)
+    assert sys.modules.pop("begins", None) is None or begins.whole
+    assert set(came) == {by} and signal.getsignal(by) is before
+
+
+def test_a_signal_put_off_till_the_end_is_none(monkeypatch, tmp_path):
+    (tmp_path / "ends.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with signals_as_interrupts() as came:
+        import ends  # noqa: F401
+    time.sleep(0.1)
+    assert came == [signal.SIGINT]
 
 
 @pytest.mark.parametrize("raised", [

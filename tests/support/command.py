@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import signal
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -32,4 +33,6 @@ def call(*words: object) -> tuple[int, str, str]:
             main([str(word) for word in words])
         except SystemExit as end:
             code = int(end.code or 0)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as it leaves it when it is stopped
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return code, out.getvalue(), err.getvalue()

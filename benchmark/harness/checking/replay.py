@@ -159,14 +159,15 @@ class Done(NamedTuple):
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Begin processes within that Ctrl-C does not reach: whoever began them ends them, in silence.
+    """Begin processes within that Ctrl-C and SIGTERM do not reach: whoever began them kills them.
 
-    A mask of signals is inherited, from before a process runs any code; threads inherit it, too.
+    They end in silence then. A mask of signals is inherited, from before a process runs any code,
+    and none ends this one while it tells another what to do.
     """
     if not hasattr(signal, "pthread_sigmask"):  # on Windows
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
@@ -192,7 +193,7 @@ class Elsewhere:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:  # nobody waits for what they do
             for process in list((self.pool._processes or {}).values()):
-                process.terminate()
+                process.kill()  # SIGTERM is masked
         self.pool.shutdown(cancel_futures=True)
 
 
