@@ -187,12 +187,16 @@ def _compute(record: Record) -> Compute:
 def request_of(
     record: Record, data_root: Path | None = None, without_data: bool = False
 ) -> Request:
-    """Request for a run of a record's work; BenchError if a name of it is not known here."""
+    """Request for a run of a record's work; BenchError if a name of it is not known here.
+
+    Trainings have the precision that the record tells, which need not be the recipe's.
+    """
     settings = {k: v for k, v in record.changed.items() if k != "first_seed"}
     apart = record.first_seed if "first_seed" in record.changed else None
     return make_requests(
         [record.method], record.protocol, record.track, data_root=data_root, seeds=[record.seed],
         settings=settings, first_seed=apart, without_data=without_data,
+        precision="32-true" if record.environment.get("precision") == "32-true" else "recipe",
     )[0]  # fmt: skip
 
 

@@ -123,6 +123,19 @@ def test_other_work_is_not_repeated(repetition):
         repeat(other)
 
 
+@pytest.mark.parametrize(("told", "precision"), [
+    ("32-true", "32-true"), ("bf16-mixed", "recipe"), ("32-true, bf16-mixed", "recipe"),
+    ("", "recipe"),
+])  # fmt: skip
+def test_trainings_have_the_precision_of_the_record(told, precision):
+    """Machines without bf16 train at 32 bits what a recipe would train at 16."""
+    record = read_record(COMMITTED)
+    here = record.model_copy(update={"environment": record.environment | {"precision": told}})
+    request = request_of(here)
+    assert request.precision == precision
+    assert record.changed == {} and other_work(here, request) == ""
+
+
 def test_a_badge_is_of_one_record(path, repetition, tmp_path):
     folder = shutil.copytree(path.parent.parent, tmp_path / "board") / path.parent.name
     copy = folder / path.name

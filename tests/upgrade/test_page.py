@@ -77,6 +77,8 @@ def test_the_page_stands_with_little(document):
     few["verdict"] |= {"strategy": None, "reason": "nothing", "runner_up": None, "changes": []}
     few["worst"] = {"strategy": "re-embed", "against": "re-embed", "queries": []}
     assert "Nothing can be done" in render(few)
+    few["verdict"]["decided"] = False
+    assert "Not decided: keep the old model while it runs" in render(few)
     assert len(tables(few, every=True)) == 5 and len(tables(few)) == 2
 
 

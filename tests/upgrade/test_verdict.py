@@ -174,6 +174,14 @@ def test_what_is_left_where_nothing_can_be_embedded_again():
     )
 
 
+def test_what_is_left_is_the_old_model_whose_queries_nobody_has():
+    """It still runs, so that doing nothing is possible, and not found to be the best."""
+    stuck = Constraints(sources=False, index=False, extra_runs=False)
+    said = verdict(evidence((NEW, of_ten(8))), stuck)
+    assert said.name is None and not said.decided
+    assert said.reason == "nothing is left but the old model, whose queries would tell more of maps"
+
+
 def few(n: int, of: int) -> np.ndarray:
     """The new model answers ``n`` queries of some more than the old one, which answers half."""
     scores = np.resize([1.0, 0.0], of)

@@ -77,10 +77,10 @@ def answer(study: FactorStudy, found: Factors) -> str:
                 if e.factor == name and e.shares[level].is_above(0.0)
             ]
             told += [f"{factor.title}, {level}: {', '.join(above)}"] if above else []
-    label = numbers.metric(found.metric).label
+    by = f"By {numbers.metric(found.metric).label}, on average over the other settings,"
     if not told:
-        return f"By {label} no method is above the old model at any level of a setting."
-    return f"By {label} methods are above the old model only here. {_capital('; '.join(told))}."
+        return f"{by} no method is above the old model at any level."
+    return f"{by} methods are above the old model only here. {_capital('; '.join(told))}."
 
 
 def _capital(words: str) -> str:

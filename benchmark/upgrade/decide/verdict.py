@@ -192,8 +192,8 @@ class Evidence:
 def decide(evidence: Evidence, constraints: Constraints, wanted: float = WANTED) -> Decision:
     """Apply the rule of this module."""
     name, reason = _choose(evidence, constraints, wanted, frozenset())
-    if name is None:
-        return Decision(None, reason, None, ())
+    if name is None:  # the old model may still run where nobody has its queries
+        return Decision(None, reason, None, (), decided=not constraints.old_model)
     runner_up, _ = _choose(evidence, constraints, wanted, _like(evidence, name))
     changes = []
     for key, each in CONSTRAINTS.items():
@@ -229,6 +229,8 @@ def _choose(
         if name not in without and not missing(outcome.strategy.needs, constraints)
     ]  # fmt: skip
     if not possible:
+        if constraints.old_model:
+            return None, "nothing is left but the old model, whose queries would tell more of maps"
         return None, "nothing is left that can be done"
     if not evidence.worthwhile and KEEP in possible:
         return KEEP, _why_not(evidence) + _better_than_either(evidence, possible)

@@ -86,7 +86,7 @@ class Qrels:
         words = "repeated", "of unknown queries", "of unknown items", "say not relevant"
         counts = zip(words, self.unused, strict=True)
         parts = [
-            f"{len(self.rows):,} relevant items of {found:,} queries",
+            f"{len(self.rows):,} relevant pairs of {found:,} queries",
             f"{n - found:,} queries have none and are left out",
             *(f"{count:,} judgements {what}" for what, count in counts),
         ]

@@ -97,7 +97,8 @@ def _metrics(document: Document) -> TextTable:
     lines = [[s["name"], *(wording.score(s["metrics"][key]) for key in keys)] for s in strategies]
     heads = [wording.metric_label(key) + "*" * (key == AGREEMENT) for key in keys]
     held = f"* among {document['inputs']['held']:,} held-out items, others in the whole gallery."
-    return simple_table("All metrics", "metrics", ("strategy",), heads, lines, notes=(held,))
+    notes = (held,) if AGREEMENT in keys else ()
+    return simple_table("All metrics", "metrics", ("strategy",), heads, lines, notes=notes)
 
 
 def _costs(document: Document) -> TextTable:

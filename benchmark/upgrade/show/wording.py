@@ -171,9 +171,9 @@ def headline(document: Document) -> str:
     verdict = document["verdict"]
     name = verdict["strategy"]
     if name is None:
-        return "Nothing can be done under these constraints"
-    lower = titled(document, name)
-    title = f"{lower[0].upper()}{lower[1:]}"
+        none = "Nothing can be done under these constraints"
+        return none if verdict["decided"] else "Not decided: keep the old model while it runs"
+    title = (lower := titled(document, name))[0].upper() + lower[1:]
     if document["models"] is not None and name != KEEP:
         title = lower = f"{document['models']['taken']}: {lower}"
     if verdict["decided"]:
