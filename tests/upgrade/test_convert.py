@@ -206,8 +206,8 @@ def test_damaged_input(saved, conversion, gallery, vectors, tmp_path):
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".parquet", ".fvecs", ".h5", ".safetensors"])
 def test_memory_does_not_grow_with_the_rows(ending, with_side, tmp_path):
-    """48 MiB of vectors and side-information in another order: nothing of it stays in memory."""
-    n, dim = 2**17, 64
+    """96 MiB of vectors and side-information in another order: nothing of it stays in memory."""
+    n, dim = 2**18, 64
     made = replace(with_side, dims=Dims(old=dim, new=dim, side=32))
     for rows in (3000, n):
         ids = np.arange(rows)
@@ -222,4 +222,4 @@ def test_memory_does_not_grow_with_the_rows(ending, with_side, tmp_path):
     grown = measure.once(lambda: work(n)).memory_mib
     if grown is None:
         pytest.skip("this system does not tell")
-    assert grown < 30, "ids and their order are 10 MiB, batches the rest"
+    assert grown < 55, "ids and their order are 20 MiB, batches the rest; a file has 32 or 64"
