@@ -114,11 +114,27 @@ def test_samples_and_queries_need_not_be_the_same(tmp_path):
         **given, models={n: (files[n, "new"], files[n, "q"]) for n in ("a", "b")}
     )
     assert found.document["inputs"]["embedded"] == len(fewer)
+    (said,) = (line for line in str(found).splitlines() if "another model" in line)
+    assert f"a: 60 of the {len(rows)} items" in said and "estimates" not in said
     models = found.document["models"]
     both = set(made.relevant[order[:-5]]) & set(fewer)
     assert models["queries"] == len(both) and models["left_out"] > 0
     # It is the same model; what is not embedded is estimated from other queries.
     assert all(abs(d["value"]) < 0.02 for d in models["differences"])
+
+
+def test_a_complete_model_is_estimated_because_another_is_not(made, tmp_path):
+    given = made.arguments(np.arange(len(made.old))) | {"maps": "procrustes"}
+    new, queries = given.pop("new_gallery"), given.pop("queries")
+    for name in ("all", "some"):
+        rows = np.arange(len(new) - 9 * (name == "some"))
+        write(tmp_path / f"{name}.npy", new[rows], rows)
+    given["ids"] = {"old_gallery": np.arange(len(made.old))}
+    found = benchmark.upgrade(
+        **given, models={n: (tmp_path / f"{n}.npy", queries) for n in ("all", "some")}
+    )
+    said = " ".join(str(found).split())
+    assert f"all: 9 of the {len(new)} items" in said and "scores estimates" in said
 
 
 def test_a_damaged_model_is_found_before_the_first_is_measured(made):

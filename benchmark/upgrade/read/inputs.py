@@ -119,6 +119,7 @@ def read_inputs(
     order = np.argsort(joined.right, kind="stable")
     if among is not None:
         order = order[np.isin(joined.right[order], among)]
+    left_out = len(joined.right) - len(order)
     if len(order) < LEAST:
         raise BenchError(
             f"{new.name}: expected new vectors of at least {LEAST} items of {old.name}, got "
@@ -137,6 +138,12 @@ def read_inputs(
         told.append(f"vectors compare by {found.distance}, as {old.name} says")
     if any(joined.missing) or not joined.in_step:
         told.append(str(joined))
+    if left_out:
+        estimated = ": only for this are scores estimates" * (len(joined.right) == old.rows)
+        told.append(
+            f"Warning: {left_out:,} of the {len(joined.right):,} items with its vectors are left "
+            f"out, as another model has no vectors of them{estimated}"
+        )
     signs = SameOrder.of(joined, *compared).warnings()
     if not signs and more:  # models that are not alike say nothing
         signs = of_queries(queries, more[0], found)
