@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from scipy import stats
 from support.command import call
 from support.records import make_record
 
@@ -79,12 +80,17 @@ def test_effects_are_those_of_a_naive_regression():
     cells = list(shares)
     x = np.array([[1, h == "arcface", d == 16, d == 32] for h, d in cells], float)
     y = np.clip([np.mean(shares[cell]) for cell in cells], -1, 1.5)
-    beta = np.linalg.lstsq(x, y, rcond=None)[0]
+    beta, (left,) = np.linalg.lstsq(x, y, rcond=None)[:2]
+    assert found.explained["bct"] == pytest.approx(1 - left / ((y - y.mean()) ** 2).sum())
+    assert found.misfit["bct"] == pytest.approx(np.sqrt(left / (6 - 4)))
     by = {e.factor: e for e in found.effects if e.method == "bct"}
     means = {"soft": 0.0, "arc": beta[1]}
     middle = beta[0] + (beta[2] + beta[3]) / 3
     for level, effect in means.items():
         assert by["head"].shares[level].known == pytest.approx(middle + effect)
+    of_soft = np.array([1, 0, 1 / 3, 1 / 3])
+    deviation = np.sqrt(left / 2 * of_soft @ np.linalg.inv(x.T @ x) @ of_soft)
+    assert by["head"].margins["soft"] == pytest.approx(stats.t.ppf(0.975, 2) * deviation)
     sizes = {"8": 0.0, "16": beta[2], "32": beta[3]}
     for level, effect in sizes.items():
         wanted = beta[0] + beta[1] / 2 + effect
@@ -94,7 +100,11 @@ def test_effects_are_those_of_a_naive_regression():
 def test_cells_without_an_upgrade_are_left_out_and_counted():
     found = fit(STUDY, records(flat={("softmax", 8)}), "cmc_at_1")
     assert (found.cells, found.without) == (5, 1)
-    assert tables.summary(found).endswith("1 more have no upgrade to keep.")
+    with pytest.raises(AbsentError, match="expected more cells than 4 effects, got as many"):
+        fit(STUDY, records(flat={("softmax", 8), ("arcface", 16)}), "cmc_at_1")
+    said = tables.summary(found)
+    assert said.startswith("CMC@1: 5 cells of 6 seeds each")
+    assert "1 more have no upgrade to keep. The additive model explains" in said
     with pytest.raises(AbsentError, match="size: 8: expected a cell with an upgrade"):
         fit(STUDY, records(flat={("softmax", 8), ("arcface", 8)}), "cmc_at_1")
 
@@ -127,7 +137,9 @@ def test_a_factor_is_one_sentence():
         "By CMC@1, on average over the other settings, methods are above the old model only here. "
         "Head, soft: l2 50 (50 to 50) %; head, arc: bct 50 (50 to 50) %, l2 50 (50 to 50) %; "
         "size, 8: l2 50 (50 to 50) %; size, 16: bct 30 (30 to 30) %, l2 50 (50 to 50) %; "
-        "size, 32: bct 50 (50 to 50) %, l2 50 (50 to 50) %."
+        "size, 32: bct 50 (50 to 50) %, l2 50 (50 to 50) %. These intervals are over seeds; with "
+        "what cells differ from the additive model in them, too, this is left: head, soft: l2; "
+        "head, arc: bct, l2; size, 8: l2; size, 16: bct, l2; size, 32: bct, l2."
     )
     found = fit(STUDY, records(noise=0.0, base=-0.9, upgrade=0.2), "cmc_at_1")
     assert tables.sentence(STUDY, found, "size").endswith("Not above old/old at 32: bct.")

@@ -6,6 +6,7 @@ A level has one effect; intervals are by draws of seeds.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -88,7 +89,10 @@ class FactorEffect:
     Attributes:
         method: Its label.
         factor: Key in the study.
-        shares: By level: predicted share of the upgrade, levels of other factors weighing alike.
+        shares: By level: predicted share of the upgrade, levels of other factors weighing alike;
+            intervals are over the seeds.
+        margins: By level: half of the 95 % interval (Student's t) of what cells differ from the
+            additive model, which another choice of cells would change.
         widest: Difference of the best and the worst level.
         p: Of that difference being none, corrected for all pairs of levels (Holm).
         matters: By the study's rule.
@@ -99,10 +103,18 @@ class FactorEffect:
     method: str
     factor: str
     shares: Mapping[str, Estimate]
+    margins: Mapping[str, float]
     widest: Estimate
     p: float
     matters: bool
     pays_from: str | None
+
+    def surely_pays(self, level: str) -> bool:
+        """True where a share is above 0 by seeds and misfit together."""
+        share = self.shares[level]
+        if share.low is None:
+            return False
+        return share.known > math.hypot(share.known - share.low, self.margins[level])
 
 
 @dataclass(frozen=True)
@@ -115,6 +127,8 @@ class Factors:
         cells: How many have an upgrade.
         without: How many have none to keep.
         seeds: Of every cell.
+        explained: By method: share of what varies between cells that effects explain (R squared).
+        misfit: By method: standard deviation of cells around the model, a share of the upgrade.
     """
 
     metric: str
@@ -122,6 +136,8 @@ class Factors:
     cells: int
     without: int
     seeds: int
+    explained: Mapping[str, float]
+    misfit: Mapping[str, float]
 
 
 def fit(study: FactorStudy, records: Iterable[Record], metric: str) -> Factors:
@@ -148,7 +164,7 @@ def fit(study: FactorStudy, records: Iterable[Record], metric: str) -> Factors:
             ends[cell] = old, new
             kept.append(cell)
     design = _Design(study, kept)
-    effects = []
+    effects, explained, misfit = [], dict[str, float](), dict[str, float]()
     for method in methods:
         shares = []
         for cell in kept:
@@ -157,8 +173,11 @@ def fit(study: FactorStudy, records: Iterable[Record], metric: str) -> Factors:
             share = share_of_upgrade(mean, *ends[cell])
             assert share is not None  # kept
             shares.append(np.clip(np.nan_to_num(share, nan=0.0), *study.cut))
-        effects += design.effects(method, np.array(shares))
-    return Factors(metric, tuple(effects), len(kept), len(scores) - len(kept), len(seeds))
+        of_cells = np.array(shares)
+        explained[method], misfit[method] = design.misfit(of_cells[:, 0])
+        effects += design.effects(method, of_cells, misfit[method])
+    without = len(scores) - len(kept)
+    return Factors(metric, tuple(effects), len(kept), without, len(seeds), explained, misfit)
 
 
 def _scores(study: FactorStudy, records: Iterable[Record], metric: str) -> ByCell:
@@ -197,32 +216,47 @@ class _Design:
         for (name, level), n in zip(self.columns, rows.sum(0), strict=True):
             if not n:
                 raise AbsentError(f"factors: {name}: {level}: expected a cell with an upgrade")
-        whole = np.column_stack([np.ones(len(cells)), rows])
-        self.solve = np.linalg.pinv(whole)  # of all solutions the shortest: effects around 0
-        self.rank = np.linalg.matrix_rank(whole)
+        self.whole = np.column_stack([np.ones(len(cells)), rows])
+        self.solve = np.linalg.pinv(self.whole)  # the shortest solution: effects around 0
+        rank = int(np.linalg.matrix_rank(self.whole))
         wanted = 1 + sum(len(f.levels) - 1 for f in study.factors.values())
-        if self.rank < wanted:
+        if rank < wanted:
             raise AbsentError(
-                f"factors: expected cells that tell {wanted} effects apart, got {self.rank}"
+                f"factors: expected cells that tell {wanted} effects apart, got {rank}"
             )
+        self.free = len(cells) - rank
+        if not self.free:
+            raise AbsentError(f"factors: expected more cells than {wanted} effects, got as many")
 
-    def effects(self, method: str, shares: Floats) -> list[FactorEffect]:
+    def effects(self, method: str, shares: Floats, misfit: float) -> list[FactorEffect]:
         """Effects of each factor, of shares by cell and draw, ``[cell, 1 + draws]``."""
-        solved = self.solve @ shares
-        base = solved[0].copy()
-        for name in self.study.factors:
-            base = base + solved[self._of(name)].mean(0)
-        return [self._effect(method, name, solved, base) for name in self.study.factors]
+        return [self._effect(method, name, shares, misfit) for name in self.study.factors]
 
-    def _of(self, name: str) -> list[int]:
-        return [1 + i for i, (factor, _) in enumerate(self.columns) if factor == name]
+    def misfit(self, shares: Floats) -> tuple[float, float]:
+        """Share of the variance of cells that is explained, and the deviation that is not."""
+        left = shares - self.whole @ (self.solve @ shares)
+        unexplained, whole = float(left @ left), len(shares) * float(shares.var())
+        explained = 1 - unexplained / whole if whole > 0 else 1.0
+        return explained, (unexplained / self.free) ** 0.5
 
-    def _effect(self, method: str, name: str, solved: Floats, base: Floats) -> FactorEffect:
-        factor, rows = self.study.factors[name], self._of(name)
-        own = solved[rows]
-        at = base + own - own.mean(0)  # [level, 1 + draws]
+    def _weights(self, name: str) -> Floats:
+        """Weights of cells in the share at each level of a factor, ``[level, cell]``."""
+        factors = self.study.factors
+        own = iter(np.eye(len(factors[name].levels)))
+        columns = [
+            next(own) if factor == name else np.full(len(factors[name].levels), 1 / len(f.levels))
+            for factor, f in factors.items() for _ in f.levels
+        ]  # fmt: skip
+        return np.stack([np.ones_like(columns[0]), *columns], axis=1) @ self.solve
+
+    def _effect(self, method: str, name: str, shares: Floats, misfit: float) -> FactorEffect:
+        from scipy.special import stdtrit  # takes long to import
+
+        factor, weights = self.study.factors[name], self._weights(name)
+        at = weights @ shares  # [level, 1 + draws]
         levels = list(factor.levels.values())
-        shares = {level: _estimate(line) for level, line in zip(levels, at, strict=True)}
+        found = {level: _estimate(line) for level, line in zip(levels, at, strict=True)}
+        wide = stdtrit(self.free, 0.975) * misfit * np.linalg.norm(weights, axis=1)
         pairs = [(i, j) for i, j in combinations(range(len(levels)), 2)]
         corrected = dict(
             zip(pairs, holm(np.array([_p(at[i] - at[j]) for i, j in pairs])), strict=True)
@@ -230,10 +264,10 @@ class _Design:
         best, worst = int(at[:, 0].argmax()), int(at[:, 0].argmin())
         widest = _estimate(at[best] - at[worst])
         p = float(corrected.get((min(best, worst), max(best, worst)), 1.0))
-        above = [shares[level].is_above(0.0) for level in levels]
+        above = [found[level].is_above(0.0) for level in levels]
         first = next((i for i in range(len(levels)) if all(above[i:])), None)
         return FactorEffect(
-            method, name, shares, widest, p,
+            method, name, found, dict(zip(levels, wide.tolist(), strict=True)), widest, p,
             matters=widest.known >= self.study.matters and p < 0.05,
             pays_from=levels[first] if factor.ordered and first is not None else None,
         )  # fmt: skip
