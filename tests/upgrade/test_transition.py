@@ -88,11 +88,21 @@ def test_repeats_against_a_loop(queries, depth, seed):
 
 
 @pytest.mark.parametrize(
-    ("distance", "offset"), [("cosine", 0), ("dot", 0), ("l2", 0), ("l2", 300)]
-)
-def test_a_mixed_index_against_brute_force(made, distance, offset):
-    names = ("new", "queries", "old", "old_queries")
-    made = replace(made, **{name: getattr(made, name) + np.float32(offset) for name in names})
+    ("distance", "offset", "groups", "size"),
+    [("cosine", 0, 0, 1), ("dot", 0, 0, 1), ("l2", 0, 0, 1), ("l2", 300, 0, 1), ("l2", 0, 1000, 1),
+     ("l2", 0, 3e12, 1e11)],
+)  # fmt: skip
+def test_a_mixed_index_against_brute_force(made, distance, offset, groups, size):
+    """Far from 0, in groups far apart, and of great length, too."""
+    rows = np.arange(len(made.new))
+    apart = groups * np.eye(made.new.shape[1])
+    changed = {
+        name: (size * getattr(made, name) + offset + apart[its % 5]).astype(np.float32)
+        for name, its in (
+            ("new", rows), ("queries", made.relevant), ("old", rows), ("old_queries", made.relevant)
+        )
+    }  # fmt: skip
+    made = replace(made, **changed)
     study = studied(made.whole(distance=distance))
     sample = study.first.sample
     held, fitted = (np.flatnonzero(mask) for mask in (sample.held, sample.fitted))

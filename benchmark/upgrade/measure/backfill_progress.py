@@ -21,7 +21,7 @@ from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.gallery import GalleryBlock
 from benchmark.upgrade.read.request import MERGED, PLAIN, SCALED
-from benchmark.upgrade.search.lists import ResultList
+from benchmark.upgrade.search.lists import MixedList, ResultList
 
 POINTS = 11
 _SCALED_BY = 1_000  # items, and queries, that the scale is taken from
@@ -97,21 +97,14 @@ def mixed_index(study: Study) -> list[BackfillProgress]:
         out.append(_progress(study, "random", PLAIN, study.first.scored_lists(plain), PLAIN))
     if inputs.old_queries is None or not (request.old_model and request.extra_runs):
         return out
-    none = (0.0, 1.0), (0.0, 1.0)
-    # Distances as products lose digits where vectors are far from 0.
-    centres = [x.mean(axis=0) * (distance == "l2") for x in (sample.new, sample.old)]
-    for way, scales in ((MERGED, none), (SCALED, _scales(study, inputs.old_queries))):
-        queries = np.concatenate([
-            _as_dot_query(side - centre, distance, *scale)
-            for side, centre, scale in zip(
-                (inputs.queries, inputs.old_queries), centres, scales, strict=True
-            )
-        ], axis=1)  # fmt: skip
+    sides = ResultList(inputs.queries, _new), ResultList(inputs.old_queries, _old)
+    scaled, measure = _scaled(study, inputs.old_queries)
+    for way, (new, old), its in ((MERGED, sides, distance), (SCALED, scaled, measure)):
         both = {
-            f"{way} {p}": ResultList(queries, _beside(rows, distance, centres))
+            f"{way} {p}": MixedList(new.queries, new.items, filled=rows, rest=old)
             for p, rows in enumerate(done)
         }
-        found = study.first.scored_lists(both, against=f"{way} {POINTS - 1}", distance="dot")
+        found = study.first.scored_lists(both, against=f"{way} {POINTS - 1}", distance=its)
         out.append(_progress(study, "random", way, found, way))
     return out
 
@@ -147,37 +140,40 @@ def _mixed(
     return items
 
 
-def _beside(
-    filled: Ints, distance: str, centres: Sequence[Floats]
-) -> Callable[[GalleryBlock], Floats]:
-    """Vectors of a block for both queries beside each other: of each item those of one model."""
-
-    def items(block: GalleryBlock) -> Floats:
-        new = np.isin(block.rows, filled)[:, None]
-        sides = zip((block.new, block.old), centres, (new, ~new), strict=True)
-        return np.concatenate(
-            [_as_dot_item(x - centre, distance) * mine for x, centre, mine in sides], axis=1
-        )
-
-    return items
+def _new(block: GalleryBlock) -> Floats:
+    return block.new
 
 
-def _as_dot_query(vectors: Floats, distance: str, middle: float, spread: float) -> Floats:
-    """Queries ``[q, d + 2]`` whose products with :func:`_as_dot_item` are scaled scores."""
-    one, none = np.ones((len(vectors), 1), np.float32), np.zeros((len(vectors), 1), np.float32)
-    if distance == "l2":
-        square = (vectors**2).sum(axis=1, keepdims=True)
-        out = [2 * vectors, -one, -square - middle]
-    else:
-        out = [unit(vectors, distance), none, none - middle]
-    return np.asarray(np.concatenate(out, axis=1) / spread, np.float32)
+def _old(block: GalleryBlock) -> Floats:
+    return block.old
 
 
-def _as_dot_item(vectors: Floats, distance: str) -> Floats:
-    """Items ``[k, d + 2]``: with the square of their length, for distances, and 1."""
-    vectors = unit(vectors, distance)
-    square, one = (vectors**2).sum(axis=1, keepdims=True), np.ones((len(vectors), 1), np.float32)
-    return np.concatenate([vectors, square, one], axis=1)
+def _scaled(study: Study, old_queries: Floats) -> tuple[tuple[ResultList, ResultList], str]:
+    """Lists of new and of old vectors whose scores have one mean and deviation; their distance.
+
+    One number more of each vector moves the scores; distances can only be made longer.
+    """
+    inputs, distance = study.inputs, study.inputs.distance
+    scales = _scales(study, old_queries)
+    most = max(-middle / spread for middle, spread in scales)
+
+    def scaled(
+        queries: Floats, items: Callable[[GalleryBlock], Floats], middle: float, spread: float
+    ) -> ResultList:
+        if distance != "l2":
+            asked = _longer(unit(queries, distance) / np.float32(spread), -middle / spread)
+            return ResultList(asked, lambda block: _longer(unit(items(block), distance), 1.0))
+        size = np.float32(spread**0.5)
+        asked = _longer(queries / size, (most + middle / spread) ** 0.5)
+        return ResultList(asked, lambda block: _longer(items(block) / size, 0.0))
+
+    sides = scaled(inputs.queries, _new, *scales[0]), scaled(old_queries, _old, *scales[1])
+    return sides, "l2" if distance == "l2" else "dot"
+
+
+def _longer(vectors: Floats, number: float) -> Floats:
+    """Vectors with one more number at their end, ``[n, d + 1]``."""
+    return np.pad(vectors, ((0, 0), (0, 1)), constant_values=number)
 
 
 def _scales(study: Study, old_queries: Floats) -> list[tuple[float, float]]:

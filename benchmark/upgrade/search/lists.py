@@ -5,7 +5,7 @@ the engine of :mod:`benchmark.ranking`: no result depends on how the gallery is 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -52,6 +52,21 @@ class CrossFittedList(ResultList):
             places = np.flatnonzero(fold == k)
             if len(places):
                 yield each, block.some(places)
+
+
+@dataclass(frozen=True)
+class MixedList(ResultList):
+    """A list of ``filled`` items, and another of the rest; their scores compare."""
+
+    filled: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # rows, ascending
+    rest: ResultList | None = None  # None: nothing is left
+
+    def parts(self, block: GalleryBlock) -> Iterator[tuple[ResultList, GalleryBlock]]:
+        """The filled items of a block, and its others."""
+        is_filled = np.isin(block.rows, self.filled)
+        for each, some in ((self, is_filled), (self.rest, ~is_filled)):
+            if each is not None and some.any():
+                yield each, block.some(np.flatnonzero(some))
 
 
 @dataclass(frozen=True)
