@@ -34,15 +34,18 @@ STUDY = FactorStudy(
 HEAD, SIZE = {"softmax": -0.3, "arcface": 0.3}, {8: -0.4, 16: 0.1, 32: 0.3}
 
 
-def records(noise=0.02, seeds=6, base=0.2, skip=(), upgrade=0.3, flat=()):
-    """Cells whose share is a sum of effects, but for noise; `l2` keeps 0.5 everywhere."""
+def records(noise=0.02, seeds=6, base=0.2, skip=(), upgrade=0.3, flat=(), more=()):
+    """Cells whose share is a sum of effects, but for noise; `l2` keeps 0.5 everywhere.
+
+    One cell, ``more``, keeps 1 more.
+    """
     rng = np.random.default_rng(0)
     found = []
     for head, a in HEAD.items():
         for size, b in SIZE.items():
             gain = 0.0 if (head, size) in flat else upgrade
             for seed in range(seeds):
-                share = base + a + b + noise * rng.standard_normal()
+                share = base + a + b + ((head, size) == more) + noise * rng.standard_normal()
                 changed = {"new.head": head, "new.dim": size}
                 values = {"bct": share, "l2": 0.5 + noise * rng.standard_normal()}
                 for method, kept in {"independent": 0.0, **values}.items():
@@ -97,6 +100,18 @@ def test_effects_are_those_of_a_naive_regression():
         assert by["size"].shares[level].known == pytest.approx(wanted)
 
 
+def test_cells_that_are_no_sum_of_effects_leave_it_unsure():
+    """One cell stands out: seeds agree on it, and no additive model has it."""
+    found = fit(STUDY, records(base=-0.1, more=("arcface", 32)), "cmc_at_1")
+    by = {e.factor: e for e in found.effects if e.method == "bct"}
+    assert by["head"].matters and not by["head"].surely
+    assert by["head"].shares["arc"].is_above(0.0) and not by["head"].surely_pays("arc")
+    said = tables.sentence(STUDY, found, "head")
+    assert "For bct that is unsure: cells differ from the additive model by as much." in said
+    said = tables.answer(STUDY, found)
+    assert "By these seeds also" in said and "head, arc: bct" in said.split("By these seeds")[1]
+
+
 def test_cells_without_an_upgrade_are_left_out_and_counted():
     found = fit(STUDY, records(flat={("softmax", 8)}), "cmc_at_1")
     assert (found.cells, found.without) == (5, 1)
@@ -134,19 +149,17 @@ def test_a_factor_is_one_sentence():
         "more for l2. At every level above old/old: l2. Above old/old from 16 on: bct."
     )
     assert tables.answer(STUDY, found) == (
-        "By CMC@1, on average over the other settings, methods are above the old model only here. "
-        "Head, soft: l2 50 (50 to 50) %; head, arc: bct 50 (50 to 50) %, l2 50 (50 to 50) %; "
+        "By CMC@1, on average over the other settings, methods are surely above the old model only "
+        "here. Head, soft: l2 50 (50 to 50) %; head, arc: bct 50 (50 to 50) %, l2 50 (50 to 50) %; "
         "size, 8: l2 50 (50 to 50) %; size, 16: bct 30 (30 to 30) %, l2 50 (50 to 50) %; "
-        "size, 32: bct 50 (50 to 50) %, l2 50 (50 to 50) %. These intervals are over seeds; with "
-        "what cells differ from the additive model in them, too, this is left: head, soft: l2; "
-        "head, arc: bct, l2; size, 8: l2; size, 16: bct, l2; size, 32: bct, l2."
+        "size, 32: bct 50 (50 to 50) %, l2 50 (50 to 50) %."
     )
     found = fit(STUDY, records(noise=0.0, base=-0.9, upgrade=0.2), "cmc_at_1")
     assert tables.sentence(STUDY, found, "size").endswith("Not above old/old at 32: bct.")
     of_bct = replace(found, effects=[e for e in found.effects if e.method == "bct"])
     says = (
-        "By CMC@1, on average over the other settings, no method is above the old model at any "
-        "level."
+        "By CMC@1, on average over the other settings, no method is surely above the old model at "
+        "any level."
     )
     assert tables.answer(STUDY, of_bct) == says
 

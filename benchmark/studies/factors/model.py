@@ -95,7 +95,8 @@ class FactorEffect:
             additive model, which another choice of cells would change.
         widest: Difference of the best and the worst level.
         p: Of that difference being none, corrected for all pairs of levels (Holm).
-        matters: By the study's rule.
+        matters: By the study's rule, over seeds.
+        surely: The rule holds with what cells differ from the additive model in ``p``, too.
         pays_from: First level from which on every share lies above 0; None where there is none, or
             the levels have no order.
     """
@@ -107,6 +108,7 @@ class FactorEffect:
     widest: Estimate
     p: float
     matters: bool
+    surely: bool
     pays_from: str | None
 
     def surely_pays(self, level: str) -> bool:
@@ -250,25 +252,33 @@ class _Design:
         return np.stack([np.ones_like(columns[0]), *columns], axis=1) @ self.solve
 
     def _effect(self, method: str, name: str, shares: Floats, misfit: float) -> FactorEffect:
-        from scipy.special import stdtrit  # takes long to import
+        from scipy.special import stdtr, stdtrit  # takes long to import
 
         factor, weights = self.study.factors[name], self._weights(name)
         at = weights @ shares  # [level, 1 + draws]
         levels = list(factor.levels.values())
         found = {level: _estimate(line) for level, line in zip(levels, at, strict=True)}
         wide = stdtrit(self.free, 0.975) * misfit * np.linalg.norm(weights, axis=1)
-        pairs = [(i, j) for i, j in combinations(range(len(levels)), 2)]
-        corrected = dict(
-            zip(pairs, holm(np.array([_p(at[i] - at[j]) for i, j in pairs])), strict=True)
-        )
         best, worst = int(at[:, 0].argmax()), int(at[:, 0].argmin())
+        pairs = [*combinations(range(len(levels)), 2)]
+        its = pairs.index((min(best, worst), max(best, worst))) if best != worst else None
+
+        def p_misfit(i: int, j: int) -> float:
+            apart, own = at[i] - at[j], misfit * np.linalg.norm(weights[i] - weights[j])
+            deviation = math.hypot(apart[1:].std(), own)
+            return 2 * float(stdtr(self.free, -abs(apart[0]) / deviation)) if deviation else 1.0
+
+        p, p_with = (
+            1.0 if its is None else float(holm(np.array(values))[its])
+            for values in ([_p(at[i] - at[j]) for i, j in pairs], [p_misfit(*two) for two in pairs])
+        )
         widest = _estimate(at[best] - at[worst])
-        p = float(corrected.get((min(best, worst), max(best, worst)), 1.0))
+        matters = widest.known >= self.study.matters and p < 0.05
         above = [found[level].is_above(0.0) for level in levels]
         first = next((i for i in range(len(levels)) if all(above[i:])), None)
         return FactorEffect(
             method, name, found, dict(zip(levels, wide.tolist(), strict=True)), widest, p,
-            matters=widest.known >= self.study.matters and p < 0.05,
+            matters, surely=matters and p_with < 0.05,
             pays_from=levels[first] if factor.ordered and first is not None else None,
         )  # fmt: skip
 

@@ -21,12 +21,13 @@ def _table(study: FactorStudy, found: Factors, name: str) -> TextTable:
     heads = [*factor.levels.values(), "best - worst", "matters"]
     lines = [
         [e.method, *(_percent(e.shares[level]) for level in heads[:-2]), _percent(e.widest),
-         "yes" if e.matters else "no"]
+         "yes" if e.surely else "unsure" if e.matters else "no"]
         for e in effects
     ]  # fmt: skip
     data = [
         {"metric": found.metric, "factor": name, "method": e.method, "level": level,
-         "share": s.value, "low": s.low, "high": s.high, "matters": e.matters}
+         "share": s.value, "low": s.low, "high": s.high, "margin": e.margins[level],
+         "matters": e.matters, "surely": e.surely}
         for e in effects
         for level, s in e.shares.items()
     ]  # fmt: skip
@@ -45,6 +46,11 @@ def sentence(study: FactorStudy, found: Factors, name: str) -> str:
     parts = []
     if len(same) < len(effects):
         parts.append(f"{title} matters: {'; '.join(_ends(effects))}.")
+        if alone := [e.method for e in effects if e.matters and not e.surely]:
+            parts.append(
+                f"For {', '.join(alone)} that is unsure: cells differ from the additive "
+                "model by as much."
+            )
     if same:
         least = f"{100 * study.matters:.0f} points"
         parts.append(f"It does not matter by {least} or more for {', '.join(same)}." if parts else
@@ -68,23 +74,30 @@ def _ends(effects: Sequence[FactorEffect]) -> Iterator[str]:
 
 def answer(study: FactorStudy, found: Factors) -> str:
     """The levels at which a method is above the old model, other settings weighing alike."""
-    told, surely = [], []
-    for name, factor in study.factors.items():
-        for level in factor.levels.values():
-            own = [e for e in found.effects if e.factor == name]
-            above = [e for e in own if e.shares[level].is_above(0.0)]
-            shares = ", ".join(f"{e.method} {_percent(e.shares[level])} %" for e in above)
-            told += [f"{factor.title}, {level}: {shares}"] if above else []
-            names = ", ".join(e.method for e in above if e.surely_pays(level))
-            surely += [f"{factor.title}, {level}: {names}"] if names else []
+
+    def those(*, surely: bool) -> str:
+        places = []
+        for name, factor in study.factors.items():
+            for level in factor.levels.values():
+                shares = [
+                    f"{e.method} {_percent(e.shares[level])} %"
+                    for e in found.effects if e.factor == name
+                    and e.shares[level].is_above(0.0) and e.surely_pays(level) == surely
+                ]  # fmt: skip
+                places += [f"{factor.title}, {level}: {', '.join(shares)}"] if shares else []
+        return "; ".join(places)
+
     by = f"By {numbers.metric(found.metric).label}, on average over the other settings,"
-    if not told:
-        return f"{by} no method is above the old model at any level."
-    return (
-        f"{by} methods are above the old model only here. {_capital('; '.join(told))}. "
-        "These intervals are over seeds; with what cells differ from the additive model in them, "
-        f"too, this is left: {'; '.join(surely) or 'nothing'}."
-    )
+    sure, unsure = those(surely=True), those(surely=False)
+    told = [f"{by} no method is surely above the old model at any level."]
+    if sure:
+        told = [f"{by} methods are surely above the old model only here. {_capital(sure)}."]
+    if unsure:
+        told.append(
+            f"By these seeds also, but no further than cells differ from the additive model: "
+            f"{unsure}."
+        )
+    return " ".join(told)
 
 
 def _capital(words: str) -> str:
