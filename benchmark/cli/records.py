@@ -103,7 +103,9 @@ def show(
     "`bench compare a/seed-0.json b/seed-0.json --by query`",
 )
 def compare(
-    left: Annotated[str, Argument(help="A method, or a record's file.", metavar="A")],
+    left: Annotated[
+        str, Argument(help="A method, a record's file, or a folder of records.", metavar="A")
+    ],
     right: Annotated[str, Argument(help="Another.", metavar="B")],
     runs: options.Runs = None, form: options.Form = "terminal", metrics: options.QueryMetrics = "",
     cases: options.QueryCases = "", protocols: options.Protocols = "",
@@ -119,7 +121,7 @@ def compare(
 
     if left.strip() == right.strip():
         raise BenchError(f"compare: expected two different ones, got '{left:.60}' twice")
-    files = all(Path(word).suffix == ".json" for word in (left, right))
+    files = all(map(paired.is_place, (left, right)))
     records = [] if files else selected(runs, "", protocols, tracks, seeds)
     pair = [paired.find(word, records) for word in (left, right)]
     lines = paired.compare(*pair, cases=split(cases), metrics=split(metrics), by=by)

@@ -56,6 +56,11 @@ def validate(
         echo(problem)
     new = f", {len(found.new)} of them new or changed" if against else ""
     counted = f"{len(found.records)} records{new}"
+    if found.changed:
+        echo(
+            f"records of changed settings, below {path / 'changed'}: {found.changed}; they are of "
+            "no board and not looked at"
+        )
     if found.problems:
         more = len(found.problems) - _MOST_LINES
         rest = f", {more} of them not shown" if more > 0 else ""

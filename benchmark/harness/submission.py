@@ -150,7 +150,9 @@ def _missing_seeds(name: str, found: Sequence[StoredRecord], results: Path) -> I
     """Commands that compute the records that are not there."""
     run = f"bench run {_LIKE_THE_BOARD} --out {results}"
     if not found:
-        yield f"no records: {run} -m {name} -p open-class"
+        some = any((results / "changed").glob(f"*/measured/*/*/{name}/seed-*.json"))
+        swept = f" but those of --set or --sweep, below {results / 'changed'}"
+        yield f"no records{swept * some}: {run} -m {name} -p open-class"
     rows: dict[tuple[str, str, str], set[int]] = {}
     for record in (stored.record for stored in found):
         rows.setdefault((record.method, record.protocol, record.track), set()).add(record.seed)

@@ -63,6 +63,7 @@ class Validation:
     records: tuple[Path, ...]  # all of them, below the root
     new: tuple[Path, ...]  # those that the base has not, or has otherwise
     problems: tuple[Refusal, ...]
+    changed: int  # records of changed settings below the root, which are of no board
 
 
 def validate(root: Path, base: Path | None = None, more: More = lambda record: ()) -> Validation:
@@ -119,7 +120,8 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
         found += _seeds(new, records)
     if not records:
         found.append(Refusal(str(root), "no records (files named seed-<n>.json)"))
-    return Validation(root, tuple(records), tuple(new), tuple(found))
+    changed = sum(1 for path in (root / "changed").rglob("seed-*.json"))
+    return Validation(root, tuple(records), tuple(new), tuple(found), changed)
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -236,7 +238,8 @@ def _version(load: Callable[[str], Protocol | Track], name: str) -> int:
 
 def _of_content(record: Record, path: Path) -> Iterator[str]:
     if record.changed:
-        yield f"changed: expected an unmodified track, got {', '.join(record.changed):.200}"
+        keys = f"{', '.join(record.changed):.200}"
+        yield f"changed: expected the settings of track and method, got others of {keys}"
     details = find_details(record, path)
     read_verification(record, path)
     if record.status == "done":

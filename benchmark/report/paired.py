@@ -20,7 +20,7 @@ from benchmark.metrics.intervals import Spread, drawn_spread, mean_difference, m
 from benchmark.metrics.statistics import holm
 from benchmark.records.details import Details, QueryResults
 from benchmark.records.details_files import find_details
-from benchmark.records.files import StoredRecord, read_record
+from benchmark.records.files import StoredRecord, find_records, read_record
 from benchmark.report import notes, numbers
 from benchmark.report.comparable import of_another_old_model
 
@@ -140,7 +140,8 @@ def _grouped(side: Sequence[StoredRecord]) -> dict[tuple[Any, ...], dict[int, St
         other = groups.setdefault(setting, {}).setdefault(r.seed, stored)
         if other is not stored:
             raise BenchError(
-                f"compare: {other.path} and {stored.path}: two records of one seed; name one"
+                f"compare: {other.path} and {stored.path}: two records of one seed; name one, or "
+                "the folder of one setting's records"
             )
     return groups
 
@@ -230,8 +231,14 @@ def _of_rows(answers: QueryResults, column: NDArray[Any], rows: NDArray[np.int64
     return column[np.searchsorted(answers.rows, rows)]
 
 
+def is_place(name: str) -> bool:
+    """True of a record's file, or of the path of a folder."""
+    path = Path(name)
+    return path.suffix == ".json" or (len(path.parts) > 1 and path.is_dir())
+
+
 def find(name: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:
-    """The records that a word means: the path of a file, or a method among ``records``.
+    """The records that a word means: of a file or folder, or of a method among ``records``.
 
     Raises:
         BenchError: If there is none.
@@ -239,6 +246,8 @@ def find(name: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:
     path, name = Path(name), name.strip()
     if path.suffix == ".json" or path.is_file():
         return [StoredRecord(read_record(path), path)]
+    if is_place(name):
+        return find_records(path)
     chosen = [stored for stored in records if stored.record.method == name]
     if not chosen:
         raise unknown("method among these records", name, {s.record.method for s in records})

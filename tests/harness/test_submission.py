@@ -36,6 +36,13 @@ def test_without_records(clean, tmp_path):
         f"no records: bench run --seeds 0-2 --precision 32-true --records-only --out {tmp_path} "
         "-m procrustes -p open-class"
     )
+    swept = tmp_path / "changed" / "0a" / "measured" / "open-class" / "toy" / "procrustes"
+    swept.mkdir(parents=True)
+    (swept / "seed-0.json").write_text("{}")
+    said = gather("procrustes", tmp_path).missing[1]
+    assert said.startswith(
+        f"no records but those of --set or --sweep, below {tmp_path / 'changed'}"
+    )
     with pytest.raises(BenchError, match="submit procrustes: no test"):
         write_bundle(found, tmp_path, tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support import hostile
+from support.command import call
 from support.hostile import Sample, in_place
 from support.hostile.engine import other_bytes, other_values
 from support.hostile.records import (
@@ -73,6 +74,19 @@ def problems(root: Path, base: Path | None = None, **options: Any) -> list[str]:
 def test_committed_records_are_sound(root):
     found = validate(root)
     assert len(found.records) == 3 and found.problems == () and found.new == ()
+    assert found.changed == 0
+
+
+def test_records_of_changed_settings_are_counted(root):
+    path = root / "changed" / "0a" / PLACE / "keep-old" / "seed-0.json"
+    path.parent.mkdir(parents=True)
+    write(path, read_record(of(root)).as_json() | {"changed": {"l2.weight": 3}})
+    found = validate(root)
+    assert found.problems == () and (len(found.records), found.changed) == (3, 1)
+    code, out, _ = call("validate", root)
+    assert code == 0 and "changed: 1; they are of no board" in out
+    (said,) = [each for each in problems(root / "changed" / "0a") if "settings" in each]
+    assert said.endswith("expected the settings of track and method, got others of l2.weight")
     assert problems(of(root)) == []
 
 

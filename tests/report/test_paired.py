@@ -271,6 +271,14 @@ def test_from_the_command_line(tmp_path, pair) -> None:
     assert code == 0
     assert "queries, each by itself" in shown
     assert "CMC@1" not in shown
+    assert {f.path.parent.name for f in pair} == {"bct", "mixbct"}
+    for side in (0, 1):  # a folder stands for its records
+        names = [f.path.parent if i == side else f.path for i, f in enumerate(pair)]
+        code, out_of_folder, _ = call("compare", *names, "--metrics", "map", "--format", "csv")
+        assert code == 0
+        assert [float(row["difference"]) for row in csv.DictReader(io.StringIO(out_of_folder))] == [
+            float(row["difference"]) for row in rows if row["metric"] == "map"
+        ]
     for form in ("terminal", "markdown", "latex"):
         assert call("compare", *files, "--format", form)[0] == 0
     write(tmp_path / "old" / "seed-0.json", plain())
