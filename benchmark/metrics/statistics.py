@@ -27,6 +27,17 @@ def t_factor(n: int) -> float:
     return float(stdtrit(n - 1, 0.975)) / math.sqrt(n)
 
 
+def t_test(values: Any) -> float:
+    """Two-sided p-value of the mean of values ``[n >= 2]`` against none, by Student's t."""
+    from scipy.special import stdtr
+
+    x = np.asarray(values, np.float64)
+    deviation = float(x.std(ddof=1)) / math.sqrt(len(x))
+    if not deviation:
+        return float(x[0] == 0)
+    return float(2 * stdtr(len(x) - 1, -abs(x.mean()) / deviation))
+
+
 def holm(p_values: Any) -> Values:
     """Adjusted p-values of several comparisons, in their order; reject those up to the level.
 

@@ -17,12 +17,13 @@ from benchmark.config import registry
 from benchmark.errors import BenchError, PassedOverWarning, unknown
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.intervals import Spread, drawn_spread, mean_difference, mean_spread
-from benchmark.metrics.statistics import holm
+from benchmark.metrics.statistics import holm, t_test
 from benchmark.records.details import Details, QueryResults
 from benchmark.records.details_files import find_details
 from benchmark.records.files import StoredRecord, find_records, read_record
 from benchmark.report import notes, numbers
 from benchmark.report.comparable import of_another_old_model
+from benchmark.report.ranks import LEAST_MODELS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,6 +53,7 @@ class Difference:
     n_identities: int  # identities that they belong to
     seeds: tuple[int, ...]  # seeds that both have; a query's value is its mean over them
     wins: int  # on how many seeds left is above right
+    seeds_p: float | None  # by Student's t over the seeds; None below three
 
 
 def compare(
@@ -200,10 +202,12 @@ def _difference(
         found = mean_difference(left - right, identity if by == "identity" else None)
         span = found.interval()
         p_value = None if span is None else found.p_value()
+    by_seed = values[0].mean(axis=1) - values[1].mean(axis=1)
     return Difference(
         first.record.protocol, first.record.track, *column, float(left.mean()), float(right.mean()),
         Estimate.of(float((left - right).mean()), span), p_value, None, len(rows), n_identities,
-        tuple(seeds), int((values[0].mean(axis=1) > values[1].mean(axis=1)).sum()),
+        tuple(seeds), int((by_seed > 0).sum()),
+        t_test(by_seed) if len(seeds) >= LEAST_MODELS else None,
     )  # fmt: skip
 
 

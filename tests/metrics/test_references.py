@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pytest import approx
 from scipy.stats import t as student
+from scipy.stats import ttest_1samp
 from support import naive
 from support.problems import examples, units
 
@@ -231,6 +232,16 @@ def test_holm(p):
     for value, got in zip(p, statistics.holm(np.array(p)).tolist(), strict=True):
         steps = [q * (len(p) - sum(o < q for o in p)) for q in p if q <= value]
         assert got == min(1.0, max(steps))
+
+
+@many
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=6))
+def test_t_test(values):
+    deviation = np.std(values, ddof=1)
+    assume(deviation > 1e-6)
+    expected = ttest_1samp(values, 0).pvalue
+    assert statistics.t_test(values) == approx(expected, abs=1e-9)
+    assert (statistics.t_test([0.5, 0.5]), statistics.t_test([0.0, 0.0])) == (0.0, 1.0)
 
 
 def far_of(t, bad):

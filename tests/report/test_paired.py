@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import t as student
+from scipy.stats import ttest_1samp
 from support.command import call
 from support.stored import plain, read_details, stored, write
 
@@ -159,7 +160,14 @@ def test_seeds_are_averaged_query_by_query(tmp_path) -> None:
     one = {seed: stored(tmp_path, "bct", drawn(seed, 0.5), WHO, seed) for seed in (0, 1, 2)}
     other = {seed: stored(tmp_path, "l2", drawn(7 + seed, 0.0), WHO, seed) for seed in (1, 2, 3)}
     line = compare(list(one.values()), list(other.values()), cases=[CROSS], metrics=["map"])[0]
-    assert line.seeds == (1, 2)
+    assert line.seeds == (1, 2) and line.seeds_p is None
+    other[0] = stored(tmp_path, "l2", drawn(7, 0.0), WHO, 0)
+    every = compare([*one.values()], [*other.values()])[0]
+    means = [
+        results(one[s], CROSS, "cmc_at_1").values.mean()
+        - results(other[s], CROSS, "cmc_at_1").values.mean() for s in (0, 1, 2)
+    ]  # fmt: skip
+    assert every.seeds_p == pytest.approx(ttest_1samp(means, 0).pvalue)
     means = [
         np.mean([results(side[s], CROSS, "map").values for s in (1, 2)]) for side in (one, other)
     ]

@@ -21,13 +21,13 @@ def text_table(
     for d in differences:
         words = [d.protocol, d.track] if several else []
         words += [d.case, numbers.metric(d.metric).label]
-        lines.append([*words, *_cells(d), *([f"{d.wins}/{len(d.seeds)}"] if seeds else [])])
+        lines.append([*words, *_cells(d), *(_of_seeds(d) if seeds else [])])
     where = "" if several else f" on {settings[0][0]}, {settings[0][1]}"
     return simple_table(
         f"{left} against {right}{where}",
         f"compare-{left}-{right}",
         ["protocol", "track", "case", "metric"][0 if several else 2 :],
-        [*heads, "seeds won"] if seeds else heads,
+        [*heads, "seeds won", "p, seeds"] if seeds else heads,
         lines,
         [{"left_method": left, "right_method": right} | _data(d) for d in differences],
         notes=(*_notes(differences, left, right, by), *doubts),
@@ -57,6 +57,10 @@ def _cells(d: Difference) -> list[str]:
     ]
 
 
+def _of_seeds(d: Difference) -> list[str]:
+    return [f"{d.wins}/{len(d.seeds)}", _p_value(d.seeds_p)]
+
+
 def _p_value(p: float | None) -> str:
     if p is None:
         return numbers.DASH
@@ -81,6 +85,11 @@ def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> 
         yield (
             f"Interval: 95 %, over {over}. p: two-sided, by Student's t, below 0.05 just where "
             f"the interval is off 0; Holm: corrected for the {tested} lines."
+        )
+    if counts[-1] > 1:
+        yield (
+            "Interval and p are of these trained models; p, seeds: two-sided, by Student's t over "
+            "three seeds or more, is of other ones."
         )
     unit = "identities" if by == "identity" else "queries"
     if any(getattr(d, f"n_{unit}") < LEAST_GROUPS for d in differences):
