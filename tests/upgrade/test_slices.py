@@ -7,7 +7,7 @@ from support.upgrades import ndcg, planted, unit, write_upgrade
 
 import benchmark
 from benchmark.errors import BenchError
-from benchmark.upgrade.show import sections
+from benchmark.upgrade.show import sections, tables
 from benchmark.upgrade.show.page import render
 from benchmark.upgrade.show.wording import risks
 
@@ -32,13 +32,13 @@ def write(path, made):
     return path
 
 
-def report(made, tmp_path):
+def report(made, tmp_path, slices=None):
     ids = [f"item-{k}" for k in range(len(made.new))]
     return benchmark.upgrade(**made.whole(
         qrels={str(q): {f"item-{row}": 1.0} for q, row in enumerate(made.relevant)},
         ids={"old_gallery": ids, "new_gallery": ids, "queries": np.arange(240),
              "old_queries": np.arange(240)},
-        slices=write(tmp_path / "slices.tsv", made),
+        slices=slices or write(tmp_path / "slices.tsv", made),
     )).document  # fmt: skip
 
 
@@ -112,6 +112,22 @@ def test_estimates_are_less_sure_of_fewer_queries(tmp_path):
     assert len(found) == 60
     within = [abs(one["value"] - truth[k]) <= one["sampling"] for k, one in found.items()]
     assert np.mean(within) >= 0.85
+    short, whole = (tables.tables(document, every=every) for every in (False, True))
+    rows = [next(len(t.rows) for t in made if t.slug == "slices") for made in (short, whole)]
+    assert rows == [20, 60]
+    (said,) = (note for t in short if t.slug == "slices" for note in t.notes if "more" in str(note))
+    assert str(said).startswith("40 slices more")
+
+
+def test_sure_losses_and_what_has_an_interval_come_first(made, tmp_path):
+    """Many slices of one query lose most, by luck."""
+    path = write(tmp_path / "slices.tsv", made)
+    with path.open("a") as file:
+        file.writelines(f"{q}	q{q}\n" for q in range(40, 200))
+    found = report(made, tmp_path, path)["slices"]["slices"]
+    assert found[0]["name"] == "french" and found[0]["loses"]
+    known = [each["gain"]["low"] is not None for each in found]
+    assert known == sorted(known, reverse=True) and {*known} == {True, False}
 
 
 def test_slices_of_no_judged_query_say_so(made, tmp_path):

@@ -31,7 +31,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Slices:
-    """All slices, those that gain least first."""
+    """All slices: sure losses, others with an interval, then the rest; least gains first."""
 
     strategy: str  # the one that ``chosen`` is of
     slices: list[Slice]  # of at least one judged query each
@@ -61,7 +61,8 @@ def slices(study: Study, strategy: str | None) -> Slices:
         ))  # fmt: skip
     sure = surely(tests, LEVEL)
     lost = [replace(each, loses=each.name in sure) for each in found]
-    return Slices(name, sorted(lost, key=lambda each: each.gain.known), unknown, both)
+    lost.sort(key=lambda each: (not each.loses, each.gain.low is None, each.gain.known))
+    return Slices(name, lost, unknown, both)
 
 
 def _members(study: Study) -> tuple[dict[str, Ints], int, int]:

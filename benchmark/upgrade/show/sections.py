@@ -10,6 +10,7 @@ from benchmark.upgrade.show.wording import Document
 
 FEW = 8
 """Strategies of the short tables."""
+_FEW_SLICES = 20
 
 
 def ordered(document: Document) -> list[Mapping[str, Any]]:
@@ -72,8 +73,17 @@ def models(document: Document) -> TextTable:
     )  # fmt: skip
 
 
+def with_few_slices(document: Document) -> Document:
+    """The document with as many slices as a screen takes."""
+    found = document["slices"]
+    if found is None or len(found["slices"]) <= _FEW_SLICES:
+        return document
+    some = {"slices": found["slices"][:_FEW_SLICES], "more": len(found["slices"]) - _FEW_SLICES}
+    return {**document, "slices": {**found, **some}}
+
+
 def slices(document: Document) -> TextTable:
-    """Scores by slice, those that gain least first."""
+    """Scores by slice, sure losses first, then those that gain least."""
     found = document["slices"]
     other = found["strategy"] != REEMBED
     lines = [
@@ -100,6 +110,8 @@ def slices(document: Document) -> TextTable:
         )
     if not found["slices"]:
         notes.append("No slice has a judged query.")
+    if found.get("more"):
+        notes.append(f"{found['more']:,} slices more, with those without an interval last: --all.")
     if found["unknown"]:
         notes.append(f"{found['unknown']:,} lines are of no judged query or its items.")
     return simple_table(
