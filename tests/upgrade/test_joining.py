@@ -55,6 +55,16 @@ def test_against_a_dictionary(left, right, text, size, endings, tmp_path_factory
     np.testing.assert_array_equal(others, b.read()[[place[i] for i in wanted]])
 
 
+def test_ids_whose_accents_are_encoded_otherwise(tmp_path):
+    composed, apart = ([f"{e}{k}" for k in range(4)] for e in ("\u00e9", "e\u0301"))
+    sides = [opened(tmp_path, f"{k}.parquet", ids) for k, ids in enumerate((composed, apart))]
+    with pytest.raises(BenchError, match=r"the same letters, encoded otherwise \(Unicode NFC"):
+        join(*sides)
+    other = opened(tmp_path, "2.parquet", ["a", "b"])
+    with pytest.raises(BenchError, match=r"and the like$"):
+        join(sides[0], other)
+
+
 @pytest.mark.parametrize("in_memory", [0, 2**20], ids=["read again", "held"])
 def test_rows_in_another_order(tmp_path, in_memory):
     """In the source's order, and in others, of which a copy is made: in steps and by places."""

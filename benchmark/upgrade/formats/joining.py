@@ -1,6 +1,7 @@
 """Two sources of vectors of the same items, row by row: joined by ids, in any order."""
 
 import tempfile
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +13,13 @@ import numpy as np
 from benchmark.errors import BenchError, located
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.formats.checks import reading, shown
-from benchmark.upgrade.formats.ids import places
+from benchmark.upgrade.formats.ids import Ids, places
 from benchmark.upgrade.formats.rows import BLOCK, Rows, gather, require_directions
 
 IN_MEMORY = 2**29
 """Bytes of rearranged vectors that are held in memory; more of them are read again each time."""
+_COMPOSED = 1000
+"""Ids that are looked for with accents encoded otherwise, where none is found."""
 Reader = Callable[[int, int], Floats]
 """Gives the vectors of places ``a`` ... ``b - 1``; each call goes on where the last one ended."""
 
@@ -75,8 +78,20 @@ def join(left: Rows, right: Rows) -> Join:
         raise BenchError(
             f"{right.name}: ids: expected some of {left.name}, {shown(left.ids[0])} and the like, "
             f"got none of them but {shown(right.ids[0])} and the like"
+            f"{_accents(left.ids, right.ids)}"
         )
     return Join(found, partner[found], names, rows, by_id=True)
+
+
+def _accents(left: Ids, right: Ids) -> str:
+    """A remark where ids are the same but for how accents are encoded; else empty."""
+
+    def composed(ids: Ids) -> Iterator[str]:
+        return (unicodedata.normalize("NFC", str(each)) for each in ids)
+
+    some = {*composed(left[:_COMPOSED])}
+    same = any(each in some for each in composed(right))
+    return ", which have the same letters, encoded otherwise (Unicode NFC or NFD)" * same
 
 
 def join_all(left: Rows, right: Rows, wanted: str) -> Join:

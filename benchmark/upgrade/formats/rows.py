@@ -26,7 +26,8 @@ class ArrayRows:
         """Take vectors ``[n, dim]`` and their ids ``[n]``; numbers are looked at when read."""
         array = vectors if isinstance(vectors, np.ndarray) else as_vectors(name, vectors)
         if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "fi":
-            got = f"{array.dtype} {list(array.shape)}"
+            packed = ", as packed bits are" * (array.dtype == np.uint8)
+            got = f"{array.dtype} {list(array.shape)}{packed}"
             raise BenchError(f"{name}: expected numbers [n, dim], got {got}")
         self.name, self.array, self.dtype = name, array, array.dtype
         self.rows, self.dim = array.shape
