@@ -46,7 +46,7 @@ class FastFill(SideInformationMap):
     losses: Literal["both", "l2", "disc"] = "both"  # eq. 3; each alone in section 6, Table 5
     uncertainty: bool = True  # section 6, Table 5
     diagonal: bool = False  # section 4.2, footnote 2
-    freeze_norm: float = 1.0  # ours, never: half-way, as in appendix A.2, 512 numbers break down
+    freeze_norm: float = 1.0  # ours, never: appendix A.2's half-way is no better
     lam: float | None = None  # lambda, a function of d that section 4.2 does not print; ours: 1 / d
 
     @property
