@@ -64,20 +64,26 @@ def _show(table: TextTable, console: Console) -> None:
 
 
 def _parts(table: TextTable, console: Console, *, spread: bool) -> Iterator[Table]:
-    """Blocks, cut into several where they are too wide for the console."""
+    """Blocks, cut into several where they are too wide for the console.
+
+    Where the first labels name the rows, later parts have no others.
+    """
     labels = [_label_column(table, i) for i in range(len(table.labels))]
-    room = console.width - sum(_widest(column) + _GAP for column in labels)
+    first = [row.labels[0].text for row in table.rows]
+    later = labels[:1] if len({*first}) == len(first) else labels
     for i, block in enumerate(table.blocks):
         part: list[list[Text]] = []
         for k, column in enumerate(block.columns):
             cells = [row.cells[i][k] if k < len(row.cells[i]) else TextCell() for row in table.rows]
             mark = not console.is_terminal
             texts = [_head(table, column), *_texts(cells, spread=spread, mark=mark)]
-            if part and sum(_widest(each) + _GAP for each in [*part, texts]) - _GAP > room:
+            wide = sum(_widest(each) + _GAP for each in [*labels, *part, texts]) - _GAP
+            if part and wide > console.width:
                 yield _part(table, block.label, labels, part)
-                part = []
+                part, labels = [], later
             part.append(texts)
         yield _part(table, block.label, labels, part)
+        labels = later
 
 
 def _label_column(table: TextTable, i: int) -> list[Text]:

@@ -9,7 +9,7 @@ import io
 import pytest
 
 from benchmark.errors import BenchError
-from benchmark.report.renderers import render
+from benchmark.report.renderers import render, terminal
 from benchmark.report.text_table import TextTable, simple_table
 
 NASTY = r"a_b & 50% $x$ #1 {y} ~z ^w \n | *bold* `code` <script>alert(1)</script> [l](http://x)"
@@ -72,3 +72,12 @@ def test_terminal_has_no_control_characters() -> None:
 def test_unknown_form() -> None:
     with pytest.raises(BenchError, match="unknown form 'json'"):
         render([table()], "json")
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "a")])
+def test_a_terminal_repeats_long_labels_only_where_they_name_the_rows(names):
+    long, heads = "words " * 16, ["value", "rule " * 12, "records " * 8]
+    lines = [[name, f"{long}{k}", "1", "2", "3"] for k, name in enumerate(names)]
+    shown = terminal.plain([simple_table("T", "t", ("claim", "says"), heads, lines)])
+    assert shown.count("claim") == 3
+    assert shown.count("says") == (1 if len({*names}) == 2 else 3)
