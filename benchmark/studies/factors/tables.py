@@ -124,8 +124,8 @@ def _percent(share: Estimate) -> str:
 def summary(found: Factors) -> str:
     """Cells and seeds that the model stands on, and how near it comes to single cells."""
     explained, misfit = (
-        f"{100 * min(of.values()):.0f} to {100 * max(of.values()):.0f}"
-        for of in (found.explained, found.misfit)
+        " to ".join(dict.fromkeys(f"{100 * of:.0f}" for of in (min(its), max(its))))
+        for its in (found.explained.values(), found.misfit.values())
     )
     return (
         f"{numbers.metric(found.metric).label}: {found.cells} cells of {found.seeds} seeds each; "
