@@ -112,6 +112,16 @@ def test_cells_that_are_no_sum_of_effects_leave_it_unsure():
     assert "By these seeds also" in said and "head, arc: bct" in said.split("By these seeds")[1]
 
 
+def test_a_control_is_no_method():
+    renamed = [
+        r.model_copy(update={"method": "raw-features"}) if r.method == "l2" else r
+        for r in records(base=-0.9, upgrade=0.2)
+    ]
+    said = tables.answer(STUDY, fit(STUDY, renamed, "cmc_at_1"))
+    assert "no method is surely above the old model at any level. The control surely is: " in said
+    assert said.count("raw-features") == 5 and "bct" not in said
+
+
 def test_cells_without_an_upgrade_are_left_out_and_counted():
     found = fit(STUDY, records(flat={("softmax", 8)}), "cmc_at_1")
     assert (found.cells, found.without) == (5, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from benchmark.config.registry import is_control
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import numbers
 from benchmark.report.text_table import TextTable, simple_table
@@ -75,28 +76,35 @@ def _ends(effects: Sequence[FactorEffect]) -> Iterator[str]:
 def answer(study: FactorStudy, found: Factors) -> str:
     """The levels at which a method is above the old model, other settings weighing alike."""
 
-    def those(*, surely: bool) -> str:
+    def those(*, surely: bool, control: bool = False) -> str:
         places = []
         for name, factor in study.factors.items():
             for level in factor.levels.values():
                 shares = [
                     f"{e.method} {_percent(e.shares[level])} %"
                     for e in found.effects if e.factor == name
+                    and is_control(e.method) == control
                     and e.shares[level].is_above(0.0) and e.surely_pays(level) == surely
                 ]  # fmt: skip
                 places += [f"{factor.title}, {level}: {', '.join(shares)}"] if shares else []
         return "; ".join(places)
 
     by = f"By {numbers.metric(found.metric).label}, on average over the other settings,"
-    sure, unsure = those(surely=True), those(surely=False)
+    sure, unsure, control = (
+        those(surely=True),
+        those(surely=False),
+        those(surely=True, control=True),
+    )
     told = [f"{by} no method is surely above the old model at any level."]
     if sure:
         told = [f"{by} methods are surely above the old model only here. {_capital(sure)}."]
     if unsure:
         told.append(
-            f"By these seeds also, but no further than cells differ from the additive model: "
-            f"{unsure}."
+            f"By these seeds{' also' * bool(sure)}, but no further than cells differ from the "
+            f"additive model: {unsure}."
         )
+    if control:
+        told.append(f"The control surely is: {control}.")
     return " ".join(told)
 
 
