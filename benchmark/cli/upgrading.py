@@ -96,6 +96,11 @@ def upgrade(
         "save_map": save_map, "fail_if": fail_if,
     }  # fmt: skip
     if words:
+        if words[0] != "doctor":
+            raise BenchError(
+                f"upgrade: expected 'doctor OLD [NEW]' or options, got '{words[0]:.60}' (several "
+                "files of one input go in a folder)"
+            )
         _require_used("doctor", every_option, {"id_column", "vector_column", "as_json"})
         _doctor(words, given, as_json)
         return
@@ -181,9 +186,9 @@ def _doctor(words: list[str], given: dict[str, Any], as_json: Path | None) -> No
     from benchmark.upgrade.formats import files_read, open_vectors
     from benchmark.upgrade.read.health import compare, examine, look
 
-    verb, *names = words
-    if verb != "doctor" or not 1 <= len(names) <= 2:
-        raise BenchError(f"upgrade: expected 'doctor OLD [NEW]' or options, got '{words[0]:.60}'")
+    names = words[1:]
+    if not 1 <= len(names) <= 2:
+        raise BenchError(f"upgrade: expected 'doctor OLD [NEW]', got {len(names)} files")
     if as_json is not None:
         require_file_place(as_json, "--json")
         _check_places(None, as_json, None, [p for name in names for p in files_read(name)])

@@ -58,6 +58,11 @@ def take_items(items: ImageSet, rows: Ints) -> ImageSet:
     return ImageSet(take(items.images, rows), items.labels[rows], texts=texts)
 
 
+def group_key(name: str) -> str:
+    """A group as scores are named after it: ``Box drawing`` -> ``box_drawing``."""
+    return "_".join(name.lower().split())
+
+
 @dataclass(frozen=True)
 class Evaluation(ImageSet):
     """The items of an evaluation set, and the part that each of them plays."""

@@ -16,11 +16,12 @@ from benchmark.config.declarations import EvaluationSet, Offer
 from benchmark.config.files import file_digest
 from benchmark.config.reading import read_json
 from benchmark.data.annotations import AS_TEXT, below, in_order, listed_order, read_captions
-from benchmark.data.base import Dataset, DatasetReader, ImageSet
+from benchmark.data.base import Dataset, DatasetReader, ImageSet, group_key
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Labelled, check_names, content_hash, data_root
 from benchmark.data.images import Share, Side, View, images_of
 from benchmark.data.splits import HeldOut
+from benchmark.errors import BenchError
 
 RESIZED = "resized.json"
 """Of a copy at another size: what was done."""
@@ -95,6 +96,12 @@ class FileDatasetReader(DatasetReader):
             dataset = self._reordered(dataset, root)
         groups = [name for items in dataset.evaluations.values() for name in items.group_names]
         check_names([*dataset.class_names, *groups], f"dataset {self.name}: class or group")
+        for items in dataset.evaluations.values():
+            if len({*map(group_key, items.group_names)}) < len(items.group_names):
+                raise BenchError(
+                    f"dataset {self.name}: groups: expected names that differ by more than case, "
+                    f"spaces and _, got {', '.join(items.group_names):.200}"
+                )
         n_train = len(np.unique(dataset.train.labels))
         counts = {"classes": len(dataset.class_names), "train_classes": n_train}
         return dataclasses.replace(dataset, facts=self.source(root) | counts | {**dataset.facts})

@@ -33,7 +33,7 @@ Metas = Mapping[str, Any]
 """Facts and times of each stage, by the stage's name."""
 _MOST_POINTS = 200
 _RISE = 0.05
-"""Share of the first epoch's loss by which the last one's may be above it."""
+"""Share of the first epoch's loss by which the last one's may be above it, or must be below it."""
 _ABOVE = 1.5
 """Times the loss of a guess. Short trainings of normalised heads end near it, with embeddings that
 retrieve well: their classifiers are late."""
@@ -261,12 +261,19 @@ def divergence(facts: Mapping[str, Any]) -> str:
         'its loss rises from 2 to 3'
         >>> divergence({"fit": {"loss": 9.5, "chance": 2.302585}})
         "its classifier's loss on training images is 9.5, a guess's 2.3"
+        >>> divergence({"fit": {"loss": 4.3, "chance": 2.6}, "curves": {"model": {"loss": [9, 4]}}})
+        "its classifier's loss on training images is 4.3, a guess's 2.6, and falls: too few epochs"
     """
     fit = {"random_labels": 0.0} | (facts.get("fit") or {})
     least = max(_ABOVE * fit.get("chance", 0.0), _LEARNED * fit["random_labels"])
     if "chance" in fit and (fit["loss"] is None or fit["loss"] > least):
         found = "no number" if fit["loss"] is None else f"{fit['loss']:.3g}"
-        return f"its classifier's loss on training images is {found}, a guess's {fit['chance']:.2g}"
+        losses = facts.get("curves", {}).get("model", {}).get("loss") or [None]
+        falls = None not in losses and losses[-1] < (1 - _RISE) * losses[0]
+        return (
+            f"its classifier's loss on training images is {found}, a guess's {fit['chance']:.2g}"
+            + ", and falls: too few epochs" * falls
+        )
     for name, curve in facts.get("curves", {}).items():
         losses = curve["loss"]
         if len(losses) > 1 and losses[-1] > losses[0] + _RISE * abs(losses[0]):

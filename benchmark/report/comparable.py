@@ -23,7 +23,7 @@ def comparable(records: Sequence[Record]) -> list[Record]:
 
 
 def of_another_old_model(records: Sequence[Record]) -> list[Record]:
-    """Records that do not share the old model of their protocol, track and seed.
+    """Records that do not share the old model, or the data, of their protocol, track and seed.
 
     That is the one that ``independent`` has, or else most methods: its weights have that hash, or
     were trained on another processor and give the same scores by themselves, to 0.05 points
@@ -53,6 +53,8 @@ def _usual(records: Sequence[Record]) -> dict[tuple[Place, int], Record]:
 
 
 def _same_old_model(record: Record, usual: Record) -> bool:
+    if record.dataset.fingerprint != usual.dataset.fingerprint:
+        return False
     ours, its = old_model(record), old_model(usual)
     if ours == its or ours is None or its is None:
         return ours == its

@@ -26,7 +26,9 @@ def found(records: Sequence[Record]) -> Iterator[str]:
     for members in groups:
         name = f"{members[0].protocol}: by" if len(groups) > 1 else "By"
         if told := [r for r in members if r.method == "independent" and r.diverged]:
-            yield f"Nothing was found: trainings diverged ({diverged(told)}); lower recipe.lr."
+            words = diverged(told)
+            cure = "raise recipe.epochs" if "too few epochs" in words else "lower recipe.lr"
+            yield f"Nothing was found: trainings diverged or ended too early ({words}); {cure}."
             continue
         metric, *_ = select.metrics(members)
         about = scenario(members[0])

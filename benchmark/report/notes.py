@@ -235,17 +235,17 @@ def untold(diverged: bool) -> str:
 
 
 def divergence(records: Sequence[Record]) -> Iterator[str]:
-    """A warning of trainings that diverged; none where none did."""
+    """A warning of trainings that diverged or ended too early; none where none did."""
     if told := diverged(records):
-        yield f"Warning: trainings that diverged, whose scores say nothing: {told}."
+        yield f"Warning: trainings that diverged or ended too early, so no ranks: {told}."
 
 
 def _warnings(records: Sequence[Record]) -> Iterator[str]:
     yield from divergence(records)
     if elsewhere := of_another_old_model(records):
         yield (
-            "Of another old model than the others of their seed, as its weights or scores show, "
-            "so without a rank and never marked as the best: "
+            "Of another old model than the others of their seed, as its weights or scores show, or "
+            "of other data, so without a rank and never marked as the best: "
             f"{'; '.join(_by_seeds(elsewhere))}. Run them again."
         )
     yield from _versions(records[0])

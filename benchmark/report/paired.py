@@ -94,7 +94,9 @@ def compare(
     if not differences:
         methods = [dict.fromkeys(s.record.method for s in side) for side in (left, right)]
         names = " and ".join(", ".join(side) or "no record" for side in methods)
-        raise BenchError(f"compare: {names}: no protocol, track and seed that both were run on")
+        raise BenchError(
+            f"compare: {names}: no protocol, track, seed and data that both were run on"
+        )
     known = [d.p_value for d in differences if d.p_value is not None]
     adjusted = iter(holm(known).tolist() if known else ())
     return [d if d.p_value is None else replace(d, adjusted=next(adjusted)) for d in differences]

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.data.base import Evaluation
+from benchmark.data.base import Evaluation, group_key
 from benchmark.metrics.intervals import mean_interval
 from benchmark.metrics.retrieval import cmc
 from benchmark.tasks.base import CLASSES, Embeddings, Options, Task, TaskResult, mean, rank_items
@@ -33,8 +33,7 @@ class Groups(Task):
         group, label = items.group[rows], items.labels[rows]
         result = TaskResult()
         for i in np.unique(group):
-            # "Box drawing" -> group_box_drawing__cmc_at_1
-            name = f"group_{'_'.join(items.group_names[i].lower().split())}__cmc_at_1"
+            name = f"group_{group_key(items.group_names[i])}__cmc_at_1"
             group_hits = hits[group == i]
             result.scores[name] = mean(group_hits)
             result.intervals[name] = mean_interval(group_hits, label[group == i])

@@ -172,6 +172,15 @@ def test_wrong_bytes_and_names_of_tables(listed):
     refused(root, "expected a CSV table in UTF-8")
 
 
+def test_groups_whose_scores_would_have_one_name_are_refused(listed):
+    root, rows = listed
+    for row in rows:
+        if row["class"] == rows[0]["class"]:
+            row["group"] = row["group"].upper()
+    write_table(root, rows)
+    refused(root, "groups: expected names that differ by more than case, spaces and _, got")
+
+
 def test_a_class_has_one_group_and_a_photograph_one_camera(listed):
     root, rows = listed
     rows[0]["group"] = "right"

@@ -117,7 +117,7 @@ def test_what_diverged_is_told_below_a_sweep(swept) -> None:
     table = sweep.text_table(sweep.make_sweep(made, parse_axes(["l2.weight=0,1"])))
     assert table.notes[0].startswith("Percent; ")
     assert table.notes[1].endswith(
-        "diverged, whose scores say nothing: train l2 (seed 0): its loss rises."
+        "diverged or ended too early, so no ranks: train l2 (seed 0): its loss rises."
     )
 
 

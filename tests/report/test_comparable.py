@@ -28,6 +28,15 @@ def test_of_one_old_model_a_seed() -> None:
     assert names(comparable([*own, alone, elsewhere])) == ["fct", "lce", "independent", "bct"]
 
 
+def test_of_one_data_set_a_seed() -> None:
+    """Pictures that changed between two runs: those of independent count."""
+    made = [make_record(method, 0.5) for method in ("independent", "bct", "l2")]
+    other = made[1].dataset.model_copy(update={"fingerprint": "of other pictures"})
+    made[1] = made[1].model_copy(update={"dataset": other})
+    assert names(comparable(made)) == ["independent", "l2"]
+    assert names(of_another_old_model(made)) == ["bct"]
+
+
 def test_changes_may_train_another_old_model() -> None:
     changed = make_record("bct", 0.5, lower=0.6, changed={"recipe.length": 2})
     assert len(comparable([make_record("independent", 0.1, lower=0.4), changed])) == 2

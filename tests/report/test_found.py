@@ -61,6 +61,9 @@ def test_what_diverged_is_not_told_of():
     assert "bct" not in next(found([*made, make_record("independent", 0.1)]))
     bound = make_record("independent", 0.1, diverged={"train old model (seed 0)": "it rises"})
     assert [*found([*made, bound])] == [
-        "Nothing was found: trainings diverged (train old model (seed 0): it rises); lower "
-        "recipe.lr."
+        "Nothing was found: trainings diverged or ended too early (train old model (seed 0): it "
+        "rises); lower recipe.lr."
     ]
+    short = {"train old model (seed 0)": "its loss is 4, a guess's 2, and falls: too few epochs"}
+    bound = make_record("independent", 0.1, diverged=short)
+    assert next(found([*made, bound])).endswith("too few epochs); raise recipe.epochs.")

@@ -197,7 +197,7 @@ def test_refused(tmp_path, pair) -> None:
     with pytest.raises(BenchError, match=r"'eer': these records have none.*; `bench results det"):
         compare([pair[0]], [pair[1]], metrics=["eer"])
     elsewhere = stored(tmp_path, "l2", drawn(1, 0), WHO, protocol="open-data")
-    with pytest.raises(BenchError, match="no protocol, track and seed that both"):
+    with pytest.raises(BenchError, match="no protocol, track, seed and data that both"):
         compare([pair[0]], [elsewhere])
     twin = stored(tmp_path / "twin", "bct", drawn(1, 0), WHO)
     with pytest.raises(BenchError, match="two records of one seed"):
@@ -235,7 +235,7 @@ def test_what_makes_a_difference_doubtful_is_told(tmp_path) -> None:
     bad = stored(tmp_path, "l2", values, WHO, seed=0, diverged={"train l2 (seed 0)": "rises"})
     assert doubts([fine], [fine]) == []
     (line,) = doubts([fine], [bad])
-    assert "diverged, whose scores say nothing: train l2 (seed 0): rises." in line
+    assert "diverged or ended too early, so no ranks: train l2 (seed 0): rises." in line
     code, out, _ = call("compare", " bct", "l2 ", tmp_path)
     assert code == 0 and "diverged" in out and "+0.00" in out and "-0.00 " not in out
     code, out, err = call("compare", "bct", "l2", tmp_path, "--format", "csv")

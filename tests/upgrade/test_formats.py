@@ -17,6 +17,7 @@ import benchmark
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import open_vectors, sink_class
 from benchmark.upgrade.formats.ids import as_ids
+from benchmark.upgrade.formats.rows import number_bytes
 from benchmark.upgrade.formats.sink import writing
 
 
@@ -77,6 +78,7 @@ def test_bfloat16(tmp_path):
     ids, found = read(tmp_path / "a.safetensors", 7)
     np.testing.assert_array_equal(found, rows.float().numpy())
     assert ids == list(range(20))
+    assert number_bytes(open_vectors(tmp_path / "a.safetensors")) == 2
 
 
 def test_bytes(tmp_path):

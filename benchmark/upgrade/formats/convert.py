@@ -12,7 +12,7 @@ from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.formats import Sink, Source, open_vectors, sink_class
 from benchmark.upgrade.formats.joining import Join, join_all, pairs
-from benchmark.upgrade.formats.rows import require_directions
+from benchmark.upgrade.formats.rows import require_directions, stored_bytes
 from benchmark.upgrade.formats.sink import writing
 from benchmark.upgrade.formats.source import BATCH, files_of
 
@@ -98,7 +98,7 @@ def convert(
         rows=done,
         dims=(vectors.dim, parts[0].shape[1]),
         seconds=time.perf_counter() - started,
-        read_bytes=sum(each.rows * each.dim * each.dtype.itemsize for each in sources),
+        read_bytes=sum(each.rows * each.dim * stored_bytes(each) for each in sources),
         written_bytes=sum(path.stat().st_size for sink in sinks for path in sink.targets),
         joined=joined,
         told=tuple(line for each in sources for line in each.told),

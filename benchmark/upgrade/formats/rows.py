@@ -21,6 +21,7 @@ class ArrayRows:
 
     told: list[str] = []  # noqa: RUF012
     metric = ""
+    number_size = 0
 
     def __init__(self, name: str, vectors: Any, ids: Any = None) -> None:
         """Take vectors ``[n, dim]`` and their ids ``[n]``; numbers are looked at when read."""
@@ -58,9 +59,14 @@ Rows = Source | ArrayRows
 """Vectors that are read from front to back, with ids or without."""
 
 
+def stored_bytes(source: Rows) -> int:
+    """Bytes of a number of a source."""
+    return source.number_size or source.dtype.itemsize
+
+
 def number_bytes(source: Rows) -> int:
     """Bytes of a number as an index holds what a source has; 4 at most, as none holds float64."""
-    return min(4, source.dtype.itemsize)
+    return min(4, stored_bytes(source))
 
 
 def require_directions(

@@ -50,7 +50,8 @@ class Source(ABC):
     metric: str = ""  # ``cosine``, ``dot`` or ``l2``, if the file says so
     rows: int  # at least 1
     dim: int
-    dtype: np.dtype[Any]  # as they are stored
+    dtype: np.dtype[Any]  # as they are read
+    number_size = 0  # bytes of a stored number; 0: those of ``dtype``
 
     def __init__(self, name: str, path: Path, part: str = "", id_column: str = "") -> None:
         """Look at what is there; ``part`` is the array or column of a name after a colon.

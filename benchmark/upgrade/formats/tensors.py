@@ -45,6 +45,7 @@ class SafetensorsSource(ArraysSource):
         self._choose()
         shape, dtype = self.arrays[self.part]
         if kinds[self.part] == "BF16":
+            self.number_size = 2
             return shape, np.dtype(np.float32)
         if dtype is None:
             raise BenchError(f"expected F16, BF16, F32 or I8 vectors, got {cut(kinds[self.part])}")
