@@ -96,11 +96,15 @@ def made():
 
 
 def test_the_report_has_cutoffs_of_every_strategy(made):
-    document = benchmark.upgrade(
-        **made.arguments(made.sample(500)), threshold=[0.5, 0.999]
-    ).document
+    report = benchmark.upgrade(
+        **made.arguments(made.sample(500)), threshold=[0.5, 0.999, 0.5], items=800
+    )
+    document = report.document
+    assert "costs are of 800 items, fewer than the 900 of" in " ".join(str(report).split())
     found = document["thresholds"]
     assert found["left_out"] == [0.999]
+    asked = [(r["strategy"], r["rule"]) for r in found["cutoffs"]]
+    assert len({*asked}) == len(asked)
     rows = {(r["strategy"], r["rule"]): r for r in found["cutoffs"]}
     assert {"keep-old", "re-embed", "procrustes", "naive"} <= {name for name, _ in rows}
     for (name, _), row in rows.items():

@@ -164,7 +164,7 @@ def thresholds(study: Study, wanted: Sequence[float]) -> Thresholds | None:
     cutoffs: list[Cutoff] = []
     left_out: list[float] = []
     is_l2 = inputs.distance == "l2"
-    for threshold in wanted:
+    for threshold in dict.fromkeys(wanted):
         score = -(threshold**2) if is_l2 else threshold
         made = [
             cutoff(name, rule, scored[KEEP], scored[name], pairs, score, inputs.request.seed)

@@ -169,6 +169,11 @@ def read_queries(
     own, told = _own_items(request, query_ids, old)
     if criterion == "qrels":
         told = [str(qrels), *qrels.doubts(queries, old), *told]
+    if request.items and request.items < old.rows:
+        told.append(
+            f"Warning: costs are of {request.items:,} items, fewer than the {old.rows:,} of "
+            f"{old.name}"
+        )
     return Inputs(
         request, Gallery(old, new, embedded, distance, cluster), [], vectors, old_vectors, qrels,
         criterion, query_ids, old.ids,
