@@ -102,7 +102,7 @@ def upgrade(
                 "files of one input go in a folder)"
             )
         _require_used("doctor", every_option, {"id_column", "vector_column", "as_json"})
-        _doctor(words, given, as_json)
+        _doctor(words[1:], given, as_json)
         return
     prior = None if like is None else _prior(like)
     if prior is not None and not demo and all(given[name] is None for name in INPUTS):
@@ -179,14 +179,13 @@ def _finish(
         raise broken[0]
 
 
-def _doctor(words: list[str], given: dict[str, Any], as_json: Path | None) -> None:
+def _doctor(names: list[str], given: dict[str, Any], as_json: Path | None) -> None:
     """Look at one or two files of vectors, and print a line for each finding."""
     from benchmark.cli.output import echo
     from benchmark.config.files import require_file_place, write_json
     from benchmark.upgrade.formats import files_read, open_vectors
     from benchmark.upgrade.read.health import compare, examine, look
 
-    names = words[1:]
     if not 1 <= len(names) <= 2:
         raise BenchError(f"upgrade: expected 'doctor OLD [NEW]', got {len(names)} files")
     if as_json is not None:

@@ -27,7 +27,7 @@ from benchmark.harness.store import BACKFILLING, CASES, DETAILS, Store
 from benchmark.harness.work import TakenWork, TrainingWork
 from benchmark.records.layout import verdicts
 from benchmark.records.provenance import code_version, hardware, packages
-from benchmark.records.record import SCHEMA, Record
+from benchmark.records.record import SCHEMA, TOO_SHORT, Record
 
 Metas = Mapping[str, Any]
 """Facts and times of each stage, by the stage's name."""
@@ -272,7 +272,7 @@ def divergence(facts: Mapping[str, Any]) -> str:
         falls = None not in losses and losses[-1] < (1 - _RISE) * losses[0]
         return (
             f"its classifier's loss on training images is {found}, a guess's {fit['chance']:.2g}"
-            + ", and falls: too few epochs" * falls
+            + f", and falls: {TOO_SHORT}" * falls
         )
     for name, curve in facts.get("curves", {}).items():
         losses = curve["loss"]

@@ -23,6 +23,8 @@ from benchmark.config.tracks import TrackRules
 
 SCHEMA = 6
 """Version of the layout, the only one that is read."""
+TOO_SHORT = "too few epochs"
+"""Words that end the reason of a training whose loss still falls; see ``diverged``."""
 _MOST_GENERATIONS = 50
 _MOST_CASES = 1500
 _MOST_METRICS = 300

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from benchmark.config import registry
-from benchmark.records.record import Record
+from benchmark.records.record import TOO_SHORT, Record
 from benchmark.report import numbers, select
 from benchmark.report.effects import Effect, criterion, effects, keeps, percent
 from benchmark.report.notes import diverged
@@ -26,9 +26,11 @@ def found(records: Sequence[Record]) -> Iterator[str]:
     for members in groups:
         name = f"{members[0].protocol}: by" if len(groups) > 1 else "By"
         if told := [r for r in members if r.method == "independent" and r.diverged]:
-            words = diverged(told)
-            cure = "raise recipe.epochs" if "too few epochs" in words else "lower recipe.lr"
-            yield f"Nothing was found: trainings diverged or ended too early ({words}); {cure}."
+            short = any(why.endswith(TOO_SHORT) for r in told for why in r.diverged.values())
+            yield (
+                f"Nothing was found: trainings diverged or ended too early ({diverged(told)}); "
+                f"{'raise recipe.epochs' if short else 'lower recipe.lr'}."
+            )
             continue
         metric, *_ = select.metrics(members)
         about = scenario(members[0])
