@@ -4,13 +4,14 @@ A ValueError names an argument that is empty, holds NaN, has another length or i
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
 from benchmark.metrics.catalog import metric
+from benchmark.metrics.estimate import Estimate
 from benchmark.ranking import arrays
 from benchmark.ranking.arrays import Values
 
@@ -25,6 +26,27 @@ def t_factor(n: int) -> float:
     if n < 2:
         raise ValueError(f"n: expected at least 2, got {n}")
     return float(stdtrit(n - 1, 0.975)) / math.sqrt(n)
+
+
+def mean_score(
+    values: Sequence[float | None], spans: Sequence[tuple[float, float] | None] = ()
+) -> Estimate:
+    """The mean over seeds; of a single one with its own interval, if there is any.
+
+    Example:
+        >>> mean_score([0.5], [(0.4, 0.6)])
+        Estimate(value=0.5, low=0.4, high=0.6, sampling=None)
+    """
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return Estimate(None)
+    if len(known) == 1:
+        return Estimate.of(known[0], spans[0] if spans else None)
+    # Plain numbers in lists: a few seeds, and hundreds of thousands of cells.
+    mean = math.fsum(known) / len(known)
+    spread = math.sqrt(math.fsum([(v - mean) ** 2 for v in known]) / (len(known) - 1))
+    half = t_factor(len(known)) * spread
+    return Estimate(mean, mean - half, mean + half)
 
 
 def t_test(values: Any) -> float:

@@ -12,11 +12,12 @@ from typing import Any, Literal
 
 from benchmark.metrics.compatibility import LEAST_UPGRADE, share_of_upgrade
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import numbers, select
 from benchmark.report.outcome import raw_words
 from benchmark.report.ranks import LEAST_MODELS, RankPlace, Values, places
-from benchmark.report.scores import by_method, mean_score
+from benchmark.report.scores import by_method
 from benchmark.report.tables import sequence
 from benchmark.report.tables.backfilling import order
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from benchmark.config import registry
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.record import TOO_SHORT, Record
 from benchmark.report import numbers, select
 from benchmark.report.effects import Effect, criterion, effects, keeps, percent
 from benchmark.report.notes import diverged
-from benchmark.report.outcome import raw_words
+from benchmark.report.outcome import raw_words, unsure_upgrade, upper_is_lower
 from benchmark.report.scenarios import CLASSES, scenario
 from benchmark.report.scores import group
 
@@ -39,6 +40,15 @@ def found(records: Sequence[Record]) -> Iterator[str]:
         if words := raw_words(members, metric):
             yield f"{by}, training does not pay: {words}."
             continue
+        if upper_is_lower(members, metric):
+            yield f"{by}, no share can be told: the new model alone is below the old one."
+            continue
+        if unsure := unsure_upgrade(members, metric):
+            yield (
+                f"{by}, no share can be told: the new model alone is {_points(unsure)} above the "
+                "old one, which may be chance. More queries or seeds tell."
+            )
+            continue
         of = criterion(members, metric)
         known = {
             method: effect
@@ -55,6 +65,12 @@ def found(records: Sequence[Record]) -> Iterator[str]:
         few = all(not known[m].enough for m in best)
         beside = " Fewer than three seeds have no interval (--seeds 0-2)." if few else ""
         yield f"{by}, {words}{more}.{beside}"
+
+
+def _points(margin: Estimate) -> str:
+    """A difference of scores with its interval."""
+    wide = numbers.spread(margin.value, margin.low, margin.high)
+    return f"{numbers.number(margin.value)} {wide}".rstrip()
 
 
 def _told(effect: Effect) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from benchmark.report.scores import mean_score
+from benchmark.metrics.statistics import mean_score
 
 LEAST_MODELS = 3
 """A method measured on fewer old models than this has no rank."""

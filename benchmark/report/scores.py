@@ -13,7 +13,7 @@ from typing import Literal
 
 from benchmark.errors import BenchError
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.statistics import t_factor
+from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
 
@@ -94,25 +94,6 @@ class ScoreTable:
             for row in self.rivals
         }
         return numbers.best(values, metric, larger=case == GAIN)
-
-
-def mean_score(values: Sequence[float | None], spans: Sequence[Span | None] = ()) -> Estimate:
-    """The mean over seeds; of a single one with its own interval, if there is any.
-
-    Example:
-        >>> mean_score([0.5], [(0.4, 0.6)])
-        Estimate(value=0.5, low=0.4, high=0.6, sampling=None)
-    """
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
-        return Estimate(None)
-    if len(known) == 1:
-        return Estimate.of(known[0], spans[0] if spans else None)
-    # Plain numbers in lists: a few seeds, and hundreds of thousands of cells.
-    mean = math.fsum(known) / len(known)
-    spread = math.sqrt(math.fsum([(v - mean) ** 2 for v in known]) / (len(known) - 1))
-    half = t_factor(len(known)) * spread
-    return Estimate(mean, mean - half, mean + half)
 
 
 def case_score(records: Sequence[Record], case: str, metric: str) -> Estimate:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
-from benchmark.report.scores import case_score, make_verdict, mean_score
+from benchmark.report.scores import case_score, make_verdict
 from benchmark.report.tables import backfilling
 from benchmark.report.text_table import TextCell, TextColumn, TextRow, TextTable, simple_table
 

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.statistics import mean_score
 from benchmark.report import notes, numbers
 from benchmark.report.costs import cost_text, cost_words, hours_words, money_words
 from benchmark.report.effects import Effect, Standing, percent
 from benchmark.report.ranks import LEAST_MODELS, RankPlace
 from benchmark.report.scenarios import scenario
-from benchmark.report.scores import MethodScores, mean_score
+from benchmark.report.scores import MethodScores
 from benchmark.report.select import case_head
 from benchmark.report.tables import backfilling, settings
 from benchmark.report.tables.results import label

@@ -27,8 +27,8 @@ from benchmark.metrics import (
     verification,
 )
 from benchmark.metrics.similarity import linear_cka
+from benchmark.metrics.statistics import mean_score
 from benchmark.ranking import pair_scores, ranks
-from benchmark.report.scores import mean_score
 
 seeds = st.integers(0, 2**32 - 1)
 many = examples(100)

@@ -2,6 +2,7 @@
 
 from support.records import make_record
 
+from benchmark.report import outcome
 from benchmark.report.found import found
 
 
@@ -38,8 +39,39 @@ def test_a_single_seed_has_no_interval_and_settings_have_names():
 
 def test_nothing_is_told_of_no_upgrade_or_of_many_methods_more_than_four():
     assert not [*found([make_record("bct", 0.6, high=0.501)])]
+    assert [*found([make_record("bct", 0.6, high=0.4)])] == [
+        "By CMC@1, no share can be told: the new model alone is below the old one."
+    ]
     made = [make_record(f"other-{i}", 0.5 + i / 50) for i in range(7)]
     assert "; 3 others keep less." in next(found(made))
+
+
+def test_no_share_is_told_of_an_upgrade_that_may_be_chance():
+    """Three upgrades of 1, 5 and 30 points have a mean of 12 with ±39.0 by Student's t."""
+    highs = (0.51, 0.55, 0.8)
+    made = [
+        make_record(method, 0.6, own=high, high=high, seed=seed)
+        for seed, high in enumerate(highs)
+        for method in ("bct", "independent")
+    ]
+    (words,) = found(made)
+    assert words == (
+        "By CMC@1, no share can be told: the new model alone is 12.0 ±39.0 above the old one, "
+        "which may be chance. More queries or seeds tell."
+    )
+    assert next(outcome.warnings({"": made}, ["cmc_at_1"])).endswith(
+        "by CMC@1 the upper bound is not surely above the lower one, so shares of the upgrade say "
+        "little."
+    )
+
+
+def test_of_a_single_seed_the_intervals_of_its_queries_tell():
+    """Intervals are from 1 point below to 2 above: together 2.2 (the root of 1 and 4)."""
+    for high, sure in ((0.521, False), (0.523, True)):
+        alone = make_record("independent", 0.1, own=high, high=high)
+        words = next(found([make_record("bct", 0.6, high=high), alone]))
+        assert words.startswith("By CMC@1, bct keeps" if sure else "By CMC@1, no share")
+    assert next(found([make_record("bct", 0.6, high=0.521)])).startswith("By CMC@1, bct keeps")
 
 
 def test_where_raw_features_are_no_worse_training_does_not_pay():

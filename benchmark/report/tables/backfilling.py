@@ -13,9 +13,10 @@ from itertools import product
 
 from benchmark.metrics.backfill_orders import ORDERS, is_oracle
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import notes, numbers, select
-from benchmark.report.scores import by_method, mean_score, named_groups
+from benchmark.report.scores import by_method, named_groups
 from benchmark.report.tables import settings
 from benchmark.report.tables.results import COLUMNS
 from benchmark.report.text_table import TextCell, TextTable, score_cell, score_cells, simple_table

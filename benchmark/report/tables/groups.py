@@ -6,9 +6,10 @@ Source: FCT appendix C (ranges of classes), FastFill section 5.3 (an under-repre
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report import notes, select
-from benchmark.report.scores import by_method, case_score, mean_score, named_groups
+from benchmark.report.scores import by_method, case_score, named_groups
 from benchmark.report.tables.backfilling import orders, point
 from benchmark.report.text_table import TextCell, TextTable, score_cell, simple_table
 

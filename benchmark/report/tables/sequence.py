@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from benchmark.metrics import compatibility
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
-from benchmark.report.scores import by_method, case_score, mean_score, named_groups
+from benchmark.report.scores import by_method, case_score, named_groups
 from benchmark.report.tables.results import label
 from benchmark.report.text_table import (
     TextCell,

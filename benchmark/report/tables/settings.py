@@ -7,6 +7,7 @@ Tables 4 and 11, MixBCT Table 7. The CSV is that of the single tables.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, outcome, scores, select
 from benchmark.report.scores import by_method, case_score
@@ -124,7 +125,7 @@ def _score(records: Sequence[Record], case: str, key: str) -> Estimate:
     if case != _LOWER:
         return case_score(records, _cases(records[0])[case], key)
     lower = [r.bounds.get("lower", r.scores.get(_cases(r)[case], {})).get(key) for r in records]
-    return scores.mean_score(lower)
+    return mean_score(lower)
 
 
 def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Iterator[str]:

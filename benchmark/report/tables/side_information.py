@@ -7,9 +7,10 @@ same method without.
 from collections.abc import Iterable, Iterator, Sequence
 
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
-from benchmark.report.scores import by_method, case_score, mean_score, named_groups
+from benchmark.report.scores import by_method, case_score, named_groups
 from benchmark.report.tables.results import COLUMNS
 from benchmark.report.text_table import TextCell, TextTable, score_cell, score_cells, simple_table
 from benchmark.training.side_kinds import SIDES

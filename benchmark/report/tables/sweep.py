@@ -9,9 +9,10 @@ from benchmark.config import registry
 from benchmark.config.sweep import Axis
 from benchmark.errors import BenchError
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
-from benchmark.report.scores import by_method, case_score, mean_score
+from benchmark.report.scores import by_method, case_score
 from benchmark.report.select import AVG
 from benchmark.report.text_table import (
     NOT_APPLICABLE,

@@ -15,10 +15,10 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from benchmark.metrics.estimate import Estimate
+from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report.notes import track_kind
 from benchmark.report.scenarios import NETWORKS, networks_of
-from benchmark.report.scores import mean_score
 from benchmark.studies.claims.language import UNITS, Claim, ClaimPart, Claims, ClaimValue, leaves
 from benchmark.studies.claims.values import ClaimPlace, MissingValueError, Values, needed
 
