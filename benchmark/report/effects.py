@@ -275,6 +275,11 @@ class Standing:
     places: Mapping[str, RankPlace]  # of the methods that may have a rank
     in_order: tuple[str, ...]  # with a score: by rank, those without one, those of few models
 
+    @property
+    def without(self) -> float | None:
+        """The score without any method, mean over the seeds that it is known of."""
+        return mean_score([*self.reference.values()]).value
+
     def place(self, method: str) -> RankPlace:
         """A method's place; without a score and a rank where it has none."""
         return self.places.get(method) or RankPlace(method, None, None)

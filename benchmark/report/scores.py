@@ -104,6 +104,11 @@ def case_score(records: Sequence[Record], case: str, metric: str) -> Estimate:
     )
 
 
+def bound_score(records: Sequence[Record], bound: str, metric: str) -> float | None:
+    """A bound, mean over records; None where one lacks it."""
+    return mean_score([record.bounds.get(bound, {}).get(metric) for record in records]).value
+
+
 def make_verdict(records: Sequence[Record], metric: str) -> CaseVerdict:
     """The verdict over records of one method.
 

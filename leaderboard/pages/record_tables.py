@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report import numbers, select
-from benchmark.report.scores import case_score, make_verdict
+from benchmark.report.scores import bound_score, case_score, make_verdict
 from benchmark.report.tables import backfilling
 from benchmark.report.text_table import TextCell, TextColumn, TextRow, TextTable, simple_table
 
@@ -92,8 +91,7 @@ def _scores(records: Sequence[Record], keys: Iterable[str]) -> TextTable:
         unit = numbers.metric(key).unit
         scores = [case_score(records, case, key) for case in cases]
         for name in bounds:
-            bound = mean_score([record.bounds.get(name, {}).get(key) for record in records])
-            scores.append(Estimate(bound.value))
+            scores.append(Estimate(bound_score(records, name, key)))
         verdict = make_verdict(records, key)
         answers = (verdict.compatible, verdict.not_hurting)
         cells = [_cell(score, unit) for score in scores]

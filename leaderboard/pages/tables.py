@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.statistics import mean_score
 from benchmark.report import notes, numbers
 from benchmark.report.costs import cost_text, cost_words, hours_words, money_words
 from benchmark.report.effects import Effect, Standing, percent
@@ -141,13 +140,12 @@ def _method_rows(
 def _place_of_reference(own: Standing, rows: Sequence[TextRow]) -> int:
     """Before which row doing without any method stands, among those that come first."""
     higher = numbers.metric(own.criterion.metric).higher_is_better is not False
-    without = mean_score([*own.reference.values()]).value
     for i, row in enumerate(rows):
         effect = own.effects.get(row.attributes["data-method"])
         value = None if effect is None else effect.value.value
-        if row.kind != rows[0].kind or value is None or without is None:
+        if row.kind != rows[0].kind or value is None or own.without is None:
             return i
-        if value <= without if higher else value >= without:
+        if value <= own.without if higher else value >= own.without:
             return i
     return len(rows)
 
