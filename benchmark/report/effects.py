@@ -288,7 +288,7 @@ class Standing:
         """Compare a method with doing without any, over the seeds of both: is it no better?"""
         values = self.values.get(method, {})
         margins = [v - self.reference[seed] for seed, v in values.items() if seed in self.reference]
-        total = sum(margins)
+        total = round(sum(margins), 12)
         return bool(margins) and (total <= 0 if self.criterion.higher else total >= 0)
 
     def margin(self, method: str, shares: Mapping[int, float]) -> Estimate | None:

@@ -78,7 +78,7 @@ def places(
         known = [s for s in seeds[method] if reference is not None and s in reference]
         low = _mean(reference, frozenset(known)) if reference is not None and known else None
         mine = _mean(values[method], frozenset(known)) if known else None
-        better = low is None or mine is None or sign * mine > sign * low
+        better = low is None or mine is None or round(sign * (mine - low), 12) > 0
         return len(seeds[method]) >= LEAST_MODELS and better
 
     in_order = sorted(scores, key=lambda m: (-sign * scores[m], m.partition(":")))
