@@ -16,7 +16,7 @@ from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import numbers, select
 from benchmark.report.outcome import raw_words
-from benchmark.report.ranks import LEAST_MODELS, RankPlace, Values, places
+from benchmark.report.ranks import LEAST_MODELS, ROUNDING, RankPlace, Values, places
 from benchmark.report.scores import by_method
 from benchmark.report.tables import sequence
 from benchmark.report.tables.backfilling import order
@@ -288,8 +288,8 @@ class Standing:
         """Compare a method with doing without any, over the seeds of both: is it no better?"""
         values = self.values.get(method, {})
         margins = [v - self.reference[seed] for seed, v in values.items() if seed in self.reference]
-        total = round(sum(margins), 12)
-        return bool(margins) and (total <= 0 if self.criterion.higher else total >= 0)
+        sign = 1.0 if self.criterion.higher else -1.0
+        return bool(margins) and sign * sum(margins) <= ROUNDING * len(margins)
 
     def margin(self, method: str, shares: Mapping[int, float]) -> Estimate | None:
         """Difference of a method's shares to others; None of fewer seeds than a rank takes."""

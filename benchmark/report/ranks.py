@@ -15,6 +15,10 @@ from benchmark.metrics.statistics import mean_score
 LEAST_MODELS = 3
 """A method measured on fewer old models than this has no rank."""
 
+ROUNDING = 1e-6
+"""Difference of a method to doing without any that float32 scores of one list make: converted and
+back, a few items of nearly equal scores change places."""
+
 RULE = (
     "A board ranks by what its protocol asks: while a gallery is backfilled, by the area under the "
     "curve; in a chain of updates, by queries of the last model in the gallery of the first; of "
@@ -78,7 +82,7 @@ def places(
         known = [s for s in seeds[method] if reference is not None and s in reference]
         low = _mean(reference, frozenset(known)) if reference is not None and known else None
         mine = _mean(values[method], frozenset(known)) if known else None
-        better = low is None or mine is None or round(sign * (mine - low), 12) > 0
+        better = low is None or mine is None or sign * (mine - low) > ROUNDING
         return len(seeds[method]) >= LEAST_MODELS and better
 
     in_order = sorted(scores, key=lambda m: (-sign * scores[m], m.partition(":")))

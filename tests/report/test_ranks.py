@@ -40,7 +40,7 @@ def test_fewer_than_three_models_have_no_rank():
 def test_who_is_no_better_than_doing_without_has_no_rank():
     values = {"good": three(0.7), "same": three(0.6), "bad": three(0.5)}
     assert ranks(values, reference=three(0.6)) == {"good": 1, "same": None, "bad": None}
-    rounded = {seed: math.nextafter(score, 0.0) for seed, score in three(0.6).items()}
+    rounded = {seed: score - 1e-7 for seed, score in three(0.6).items()}
     assert ranks(values, reference=rounded) == {"good": 1, "same": None, "bad": None}
 
 
