@@ -207,13 +207,18 @@ def test_chance_is_the_mean_of_random_orders(criterion, n):
     assert doubts._chance(study, "re-embed") == pytest.approx(np.mean(scores), abs=5 * error + 1e-9)
 
 
-def test_copies_that_estimates_would_take_for_other_items():
-    made = planted(n=600, q=40, dim=16)
-    rows = np.random.default_rng(0).permutation(900)[:450]
-    rows = np.union1d(rows, made.relevant)
-    old, new = (np.concatenate([each, each[:300]]) for each in (made.old, made.new))
-    ids = {"old_gallery": np.arange(900), "new_gallery": rows}
-    (one,) = warnings(made, old_gallery=old, new_gallery=new[rows], ids=ids)
+def test_few_copies_in_a_sample_are_warned_of():
+    made = planted(n=1500, q=40, dim=16)
+    rows = np.union1d(np.random.default_rng(0).permutation(3000)[:150], made.relevant)
+    old, new = (np.concatenate([each, each]) for each in (made.old, made.new))
+    ids = {"old_gallery": np.arange(3000), "new_gallery": rows}
+    (one,) = (w for w in warnings(made, old_gallery=old, new_gallery=new[rows], ids=ids)
+              if "copies" in w)  # fmt: skip
     share = int(one.removeprefix("some ").partition(" ")[0])
-    assert 20 <= share <= 50 and "copies of others" in one  # a third of them are
+    pairs = len(rows) - len(np.unique(rows % 1500))
+    assert 20 <= share <= 100 and f"and {pairs} pairs of them are too few" in one
+    rows = np.union1d(np.arange(0, 3000, 3), rows)
+    ids = {"old_gallery": np.arange(3000), "new_gallery": rows}
+    told = warnings(made, old_gallery=old, new_gallery=new[rows], ids=ids)
+    assert not [each for each in told if "copies" in each], "estimates allow for them"
     assert warnings(made, old_gallery=old, new_gallery=new, ids={}) == []

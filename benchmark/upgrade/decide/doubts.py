@@ -6,6 +6,7 @@ import numpy as np
 
 from benchmark.metrics.kept_share import difference, mean
 from benchmark.ranking.arrays import Floats
+from benchmark.upgrade.measure.near_copies import LEAST_PAIRS
 from benchmark.upgrade.measure.study import Study
 from benchmark.upgrade.read.request import KEEP, REEMBED
 
@@ -80,17 +81,19 @@ def _own(study: Study) -> Iterator[str]:
 
 
 def _copies(study: Study) -> Iterator[str]:
-    """Items that are copies of others, which estimates take for items of their own."""
+    """Items that are copies of others, of which the sample has too few pairs to allow for them."""
     inputs, old = study.inputs, study.first.sample.old
     if inputs.request.gone or inputs.gallery.complete or _is_constant(old):
         return
     n = len(old)
+    pairs = n - len({row.tobytes() for row in old})
     # Of a copy and its original a sample holds both by its share of the gallery.
-    share = (n - len({row.tobytes() for row in old})) / n * inputs.gallery.rows / n
-    if share > _COPIED:
+    share = pairs / n * inputs.gallery.rows / n
+    if pairs < LEAST_PAIRS and share > _COPIED:
         yield (
-            f"some {100 * min(share, 1.0):.0f} % of the stored vectors look like copies of others: "
-            "what needs new vectors of items that have none is told too high; leave copies out"
+            f"some {100 * min(share, 1.0):.0f} % of the stored vectors look like copies of others, "
+            f"and {pairs} pairs of them are too few to allow for it: what needs new vectors of "
+            "items that have none is told too high; leave copies out, or embed more items"
         )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from benchmark.ranking.arrays import Ints, Values
 from benchmark.ranking.engine import Scorer
 from benchmark.upgrade.measure.calibration import Calibration, Counts, log_normal
+from benchmark.upgrade.measure.near_copies import CopiesFound
 from benchmark.upgrade.measure.score_model import GROUPS, KINDS, ScoreModel
 from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, PassJob
 from benchmark.upgrade.read.qrels import RelevantPairs
@@ -37,6 +38,7 @@ class Draw:
     normal: Values  # the luck of each query, [n_query]
     calibration: Calibration
     redrawn: Values  # how often each group of the sample counts, [GROUPS]
+    own_above: Values  # share of each counted item's near copies that score as high, [pairs]
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,17 @@ class ListEstimate:
         relevant = np.isin(sample.rows, of.relevant_rows)
         items = replace(sample, new=self._new)
         pairs = of.relevant.query, of.relevant.row
-        self.model = ScoreModel(each.queries, items, relevant, pairs, of.distance, self._rng)
+        self.model = ScoreModel(
+            each.queries, items, relevant, pairs, of.distance, self._rng, of.gallery.rows
+        )
         lists = {"": replace(each, top=0)}
         exact = ListsSearch(of.relevant, known, lists, of.distance, of.threads, new_only=True)
         self.jobs: list[PassJob[Any]] = [self.model.counting(of.relevant_rows), exact]
 
-    def take(self, above: Values, exact: Mapping[str, ListResult]) -> None:
+    def take(self, counted: tuple[Values, CopiesFound], exact: Mapping[str, ListResult]) -> None:
         """Draw, by what the jobs have found."""
-        self.model.above, self.in_sample = above, exact[""].ranks
+        self.model.take(counted)
+        self.in_sample = exact[""].ranks
         at = np.searchsorted(self.of.sample.rows, self.row)
         scorer = Scorer(self.list.queries, self._new, distance=self.of.distance)
         self.score = np.asarray(scorer.pairs(self.query, at), np.float64)
@@ -129,6 +134,8 @@ class ListEstimate:
         redrawn = rng.multinomial(GROUPS, plain[0] / GROUPS, DRAWS).astype(np.float64)
         self.on_grid = self._expected(np.concatenate([plain, redrawn]))
         start = self._calibrated(0, plain[0], None, None)[0].parameters
+        model, ones = self.model, np.ones(len(self.query))
+        copies, own, share = model.copies_above_items(self.query, self.score, self.row)
         draws = []
         for k, weights in enumerate(redrawn, 1):
             calibration, counts, unseen = self._calibrated(k, weights, rng, start)
@@ -136,9 +143,13 @@ class ListEstimate:
             mean, shape, each = calibration.unseen(counts, unseen)
             level = log_normal(mean, shape, normal[self.query])
             factor = level / mean * each
+            own_above = ones
+            if model.copies is not None:  # of an item and its copies any may be first
+                own_above = rng.beta(2 * share, 2 * (1 - share), len(own))
+                level = level + copies + own * own_above
             drawn = _nested(level, self.query, self.score, rng)
             shares = self.model.exceeding(weights)
-            draws.append(Draw(k, shares, factor, drawn, normal, calibration, weights))
+            draws.append(Draw(k, shares, factor, drawn, normal, calibration, weights, own_above))
         return draws
 
     def _calibrated(
@@ -156,6 +167,11 @@ class ListEstimate:
     def _seen_on_grid(self) -> Values:
         counts = self.model.sample_above(self.grid_query, self.grid.ravel())
         return counts.sum(axis=2).reshape(len(self.model.queries), _GRID, KINDS)
+
+    @cached_property
+    def _copies_on_grid(self) -> Values:
+        found = self.model.copies_above(self.grid_query, self.grid.ravel())
+        return found.reshape(len(self.model.queries), _GRID)
 
     @cached_property
     def _every_on_grid(self) -> Values:
@@ -180,7 +196,7 @@ class ListEstimate:
         found = draw.calibration.unseen(counts, unseen.reshape(-1, KINDS))
         mean, shape, factor = (each.reshape(n, _GRID) for each in found)
         level = log_normal(mean, shape, draw.normal[:, None])
-        return level, level / mean * factor
+        return level + self._copies_on_grid, level / mean * factor
 
     def rank_of(self, draw: Draw, query: Ints, score: Values) -> Values:
         """Ranks of items of some scores in a draw: about 1 + the items above them."""

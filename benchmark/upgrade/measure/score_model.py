@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from benchmark.errors import BenchError
 from benchmark.metrics.similarity import unit
@@ -26,6 +27,7 @@ from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged
 from benchmark.training.closed_form import ridge
+from benchmark.upgrade.measure.near_copies import CopiesFound, NearCopies, share_above
 from benchmark.upgrade.read.gallery import EmbeddedSample, Taking, places_of
 
 KINDS = 2
@@ -45,6 +47,8 @@ _STEPS = np.arange(-2.0, 10.0, 0.5)
 _FEW = 20.0  # items that miss nothing, added to those of a step
 MISSED = np.linspace(-4.0, 8.0, 97)
 """Places, in standard deviations, at which the distribution of what was missed is held."""
+_OF_COPIES = ndtr(-MISSED)[None]
+"""Share above each of them of a normal distribution."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,13 @@ class ScoreModel:
     """New scores of the items of a gallery that have no new vector."""
 
     # items without a new vector, by query, kind and bin of their predicted score,
-    # [n_query, KINDS, bins], but for the query's own relevant ones
+    # [n_query, KINDS, bins], but for the query's own relevant ones and near copies
     above: Values
+    copied: CopiesFound  # those that are near copies of sample items
 
     def __init__(
         self, queries: Floats, items: EmbeddedSample, relevant: Mask, left_out: tuple[Ints, Ints],
-        distance: str, rng: np.random.Generator,
+        distance: str, rng: np.random.Generator, rows: int,
     ) -> None:  # fmt: skip
         """Fit the model.
 
@@ -92,6 +97,7 @@ class ScoreModel:
                 excluded: they stand against no relevant item.
             distance: ``cosine``, ``dot`` or ``l2``.
             rng: Draws folds and groups.
+            rows: Items of the gallery.
         """
         self.queries, self.distance, self.items = queries, distance, items
         self.left_out = left_out
@@ -109,6 +115,9 @@ class ScoreModel:
             )
         self._fit(all_scores(queries, predicted[some], distance))
         self.group = rng.permutation(len(some)) % GROUPS
+        self.copies = NearCopies.found(
+            items.old[some], self.true, self.width, self.kind == 0, distance, rows
+        )
 
     def _cross_fitted(self, share: float, rng: np.random.Generator) -> Floats:
         """Predictions for the sample by regressions that have not seen the item."""
@@ -196,11 +205,12 @@ class ScoreModel:
     def exceeding(self, redrawn: Values) -> Values:
         """Share of what predictions miss that lies above each place, by level, ``[levels, k]``.
 
-        ``redrawn`` says how often each group of the sample counts, ``[GROUPS]``.
+        The last level is that of near copies, in deviations of their scores. ``redrawn`` says how
+        often each group of the sample counts, ``[GROUPS]``.
         """
         counts = np.tensordot(redrawn, self._missed_counts, 1)
         total = np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
-        return 1.0 - counts.cumsum(axis=1) / total
+        return np.concatenate([1.0 - counts.cumsum(axis=1) / total, _OF_COPIES])
 
     def expected_above(
         self, query: Ints, thresholds: Values, redrawn: Values
@@ -238,11 +248,39 @@ class ScoreModel:
         return low, part.astype(np.float32), always
 
     def counting(self, relevant_rows: Ints) -> "BinCounts":
-        """The job that counts items without a new vector, whose result is ``above``."""
+        """The job that counts items without a new vector, whose result :meth:`take` needs."""
         ends = self.middle[:, None] + self.spread[:, None] * _BINS[None, 1:]
         return BinCounts(
-            self.queries, self.predict, ends.astype(np.float32), self.left_out, relevant_rows
-        )
+            self.queries, self.predict, ends.astype(np.float32), self.left_out, relevant_rows,
+            self.copies,
+        )  # fmt: skip
+
+    def take(self, found: tuple[Values, CopiesFound]) -> None:
+        """Take the result of the job that counts."""
+        self.above, self.copied = found
+
+    def copies_above(self, query: Ints, scores: Values) -> Values:
+        """Near copies that are expected to score at least so much, ``[n]``."""
+        if self.copies is None:
+            return np.zeros(len(query))
+        width = self.copies.width * self.width
+        return self.copied.above(self.true, width, self.left_out, query, scores)[0]
+
+    def copies_above_items(
+        self, query: Ints, scores: Values, rows: Ints
+    ) -> tuple[Values, Ints, float]:
+        """Near copies against relevant items, of the gallery's ``rows``, that have these scores.
+
+        Returns:
+            The number of other items' copies that is expected above each, ``[n]``; that of its own
+            ones, ``[n]``; and the share of these that is above, on average.
+        """
+        if self.copies is None:
+            return np.zeros(len(query)), np.zeros(len(query), np.int64), 0.5
+        at, there = places_of(rows, self.items.rows[self.some])
+        share = share_above(self.copies, self.true, self.rival, query[there], at[there])
+        width, own = self.copies.width * self.width, np.where(there, at, -1)
+        return *self.copied.above(self.true, width, self.left_out, query, scores, own), share
 
     def foreseen(self, query: Ints, place: Values) -> Values:
         """Mean new scores of predicted ones in standard deviations."""
@@ -263,16 +301,23 @@ class BinCounts:
     ends: Floats  # of the bins, ascending, [n_query, bins - 1]
     left_out: tuple[Ints, Ints]  # queries and rows whose pairs do not count
     relevant_rows: Ints  # relevant to some query, ascending
+    copies: NearCopies | None  # which are not in the bins
 
-    def begin(self) -> Taking[Values]:
+    def begin(self) -> Taking[tuple[Values, CopiesFound]]:
         """Count the items of a part."""
         n, k = self.ends.shape
+        copied: list[CopiesFound] = []
         out = np.zeros((n, KINDS, k + 1))
         thresholds = Ragged(np.arange(n + 1) * k, self.ends.ravel())
         order = np.lexsort(self.left_out)
         query, row = (side[order] for side in self.left_out)
         while (block := (yield)) is not None:
             bare = np.setdiff1d(np.arange(len(block.rows)), block.places, assume_unique=True)
+            if self.copies is not None:
+                original = self.copies.of(block.old[bare])
+                is_copy = original >= 0
+                copied.append(CopiesFound(block.rows[bare[is_copy]], original[is_copy]))
+                bare = bare[~is_copy]
             relevant = np.isin(block.rows[bare], self.relevant_rows)
             for kind in range(KINDS):
                 some = bare[relevant == bool(kind)]
@@ -283,11 +328,12 @@ class BinCounts:
                 above = scorer.count_above(np.arange(n), thresholds, None).reshape(n, k)
                 out[:, kind] -= np.diff(above, axis=1, prepend=len(some), append=0)
                 _take_away(out[:, kind], scorer, block.rows[some], self.ends, query, row)
-        return out
+        return out, CopiesFound.joined(copied)
 
-    def result(self, parts: Sequence[Values]) -> Values:
-        """Counts of the whole gallery, ``[n_query, KINDS, bins]``."""
-        return np.asarray(np.sum(parts, axis=0))
+    def result(self, parts: Sequence[tuple[Values, CopiesFound]]) -> tuple[Values, CopiesFound]:
+        """Counts of the whole gallery, ``[n_query, KINDS, bins]``, and its near copies."""
+        counts, copied = zip(*parts, strict=True)
+        return np.asarray(np.sum(counts, axis=0)), CopiesFound.joined(copied)
 
 
 def _take_away(

@@ -92,10 +92,21 @@ class Window:
         self.score[self.known] = score
         self.place = model.standardised(query, guess)
         self.base = model.foreseen(query, self.place)
-        self.level = np.searchsorted(model.levels, self.place)
-        self._of_level = [np.flatnonzero(self.level == k) for k in range(len(model.levels) + 1)]
+        self.level, self.width = np.searchsorted(model.levels, self.place), model.width[query]
+        self._take_copies(query)
+        self._of_level = [np.flatnonzero(self.level == k) for k in range(len(model.levels) + 2)]
         self._excess_sums = self._excess(self._row)
         self._share = self._share_of_rivals()
+
+    def _take_copies(self, query: Ints) -> None:
+        """Near copies score as their originals do, but for their own distribution."""
+        model = self.its.model
+        self.original = original = model.copied.of_rows(self._row[~self.known])
+        self.copy = original >= 0
+        if model.copies is not None:
+            self.base[self.copy] = model.true[query[self.copy], original[self.copy]]
+            self.level[self.copy] = len(model.levels) + 1
+            self.width[self.copy] *= model.copies.width
 
     def _excess(self, row: Ints) -> Values:
         """Sums and numbers of misses beyond what predictions say, by group and depth.
@@ -120,9 +131,9 @@ class Window:
         list, fewer are elsewhere. ``[n_query, places of the grid]``.
         """
         its, model = self.its, self.its.model
-        unknown = ~self.known
+        unknown = np.flatnonzero(~self.known)[~self.copy]
         query, depth = self.query[unknown], self.depth[unknown]
-        level, base = self.level, self.base
+        level, base = self.level[~self.copy], self.base[~self.copy]
         shares, more = model.exceeding(np.ones(GROUPS)), self._more(np.ones(GROUPS))[depth]
         everywhere = its.on_grid[0][0].sum(axis=2)
         ratio = np.empty_like(everywhere)
@@ -149,26 +160,33 @@ class Window:
         level, unknown = self.level, ~self.known
         depth = self.depth[unknown]
         ends = np.searchsorted(self.query[unknown], np.arange(n + 1))
-        factors, lucks, mores, shares = (
+        factors, lucks, mores, shares, own_above = (
             np.stack([of(draw) for draw in draws])
             for of in (
                 lambda draw: draw.factor * its.at(self._share, its.query, its.score),
                 self._luck, lambda draw: self._more(draw.redrawn), lambda draw: draw.shares,
+                lambda draw: draw.own_above,
             )
         )  # fmt: skip
+        at, there = places_of(its.row, its.model.items.rows[its.model.some])
+        own_place = np.where(there, at, -2)
         out = np.empty((len(draws), len(its.score)), np.int64)
         order = np.argsort(its.query, kind="stable")
         pairs = np.split(order, np.searchsorted(its.query[order], np.arange(1, n)))
         for q, mine in enumerate(pairs):
             here, own = slice(ends[q], ends[q + 1]), its.score[mine, None]
             above = (scores[q] >= own).sum(axis=1)
-            needed = (own - self.base[here]) / its.model.width[q]
+            needed = (own - self.base[here]) / self.width[here]
+            copy = self.copy[here]
             some = max(1, _BLOCK // max(1, needed.size))  # draws at a time
             for a in range(0, len(draws), some):
                 chunk = slice(a, a + some)
-                beyond = needed - mores[chunk, None, depth[here]]
+                beyond = needed - np.where(copy, 0.0, mores[chunk, None, depth[here]])
                 chance = _chance(shares[chunk], level[here], beyond)
-                met = lucks[chunk, None, here] <= factors[chunk, mine, None] * chance
+                own_copy = self.original[here] == own_place[mine, None]
+                chance = np.where(own_copy, own_above[chunk, mine, None], chance)
+                factor = np.where(copy, 1.0, factors[chunk, mine, None])
+                met = lucks[chunk, None, here] <= factor * chance
                 out[chunk, mine] = above + met.sum(axis=2)
         return np.where(self.in_window, np.maximum(out, 1), self.first_ranks)
 
@@ -178,18 +196,18 @@ class Window:
 
     def _scores(self, draw: Draw, out: Values) -> Values:
         """New scores of the window's items, drawn where they are unknown, ``[n_query, window]``."""
-        its, model, unknown = self.its, self.its.model, ~self.known
+        its, unknown = self.its, ~self.known
         query, luck = self.query[unknown], self._luck(draw)
-        more = self._more(draw.redrawn)[self.depth[unknown]]
-        factor, width = its.of_grid(draw)[1] * self._share, model.width[query]
+        more = np.where(self.copy, 0.0, self._more(draw.redrawn)[self.depth[unknown]])
+        factor = its.of_grid(draw)[1] * self._share
 
         def drawn(chance: Values) -> Values:
             missed = _inverse(draw.shares, self._of_level, chance) + more
-            return np.asarray(self.base + missed * width)
+            return np.asarray(self.base + missed * self.width)
 
         chance = luck
         for _ in range(2):  # the factor is that of where the score lies
-            chance = luck / its.at(factor, query, drawn(chance))
+            chance = np.where(self.copy, luck, luck / its.at(factor, query, drawn(chance)))
         scores = self.score.copy()
         scores[unknown] = drawn(chance)
         out[self.at] = scores
