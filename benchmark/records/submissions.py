@@ -120,7 +120,8 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
         found += _seeds(new, records)
     if not records:
         found.append(Refusal(str(root), "no records (files named seed-<n>.json)"))
-    changed = sum(1 for path in (root / "changed").rglob("seed-*.json"))
+    apart = root / "changed" if top != root else None
+    changed = sum(1 for _ in apart.rglob("seed-*.json")) if apart else 0
     return Validation(root, tuple(records), tuple(new), tuple(found), changed)
 
 

@@ -238,9 +238,10 @@ def _of_rows(answers: QueryResults, column: NDArray[Any], rows: NDArray[np.int64
 
 
 def is_place(name: str) -> bool:
-    """True of a record's file, or of the path of a folder."""
+    """True of a record's file, or of a folder whose path has a slash, or that no method is."""
     path = Path(name)
-    return path.suffix == ".json" or (len(path.parts) > 1 and path.is_dir())
+    named = "/" in name or name.partition(":")[0] not in registry.method_files()
+    return path.suffix == ".json" or (named and path.is_dir())
 
 
 def find(name: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:

@@ -16,7 +16,7 @@ from support.stored import plain, read_details, stored, write
 
 from benchmark.errors import BenchError
 from benchmark.records.details_files import details_path
-from benchmark.report import render
+from benchmark.report import paired, render
 from benchmark.report.paired import compare, doubts
 from benchmark.report.tables.comparison import text_table
 
@@ -265,6 +265,14 @@ def test_few_identities_have_no_interval_and_that_is_told(tmp_path) -> None:
         notes = "\n".join(text_table(lines, "bct", "mixbct", by).notes)
         assert ("No interval where there are fewer than 5 identities." in notes) == told
         assert ("Holm: corrected for the 4 lines" in notes) != told
+
+
+def test_a_folder_of_one_name_is_a_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ours", "bct"):
+        (tmp_path / name).mkdir()
+    assert paired.is_place("ours") and paired.is_place("./bct") and not paired.is_place("bct")
+    assert not paired.is_place("bct:old") and not paired.is_place("mixbct")
 
 
 def test_from_the_command_line(tmp_path, pair) -> None:

@@ -95,6 +95,9 @@ def test_bytes_of_the_old_index_are_those_of_its_file(made):
     assert costs["rrf"]["index_bytes"] == 5000 * DIM
     rows = {(r["strategy"], r["form"]): r["index_bytes"] for r in document["compressed"]}
     assert rows["keep-old", "as stored"] == rows["keep-old", "int8"] == 1000 * DIM
+    # A cut keeps the type that is stored.
+    assert rows["keep-old", "1/2 of the numbers"] == 500 * DIM
+    assert rows["re-embed", "1/2 of the numbers"] == 2000 * DIM
 
 
 def test_float16_is_as_sure_as_int8(made):

@@ -322,6 +322,12 @@ def test_what_is_better_than_both_models_is_named():
     assert "linear:query" not in said.reason
 
 
+def test_a_handful_of_queries_is_the_reason():
+    said = verdict(of_scores({OLD: few(0, 3), NEW: few(1, 3)}))
+    assert (said.name, said.decided) == (KEEP, False)
+    assert "too few queries to tell: they are 3, expected 5 or more" in said.reason
+
+
 def test_few_groups_of_queries_are_the_reason():
     old, new = few(0, 40), few(20, 40)
     found = Evidence.of(of_scores({OLD: old, NEW: new}).outcomes, METRIC, np.arange(40) // 10)

@@ -271,20 +271,25 @@ def _why_not(evidence: Evidence) -> str:
         return "the new model is worse here"
     if evidence.decided:
         return f"the new model is not better by {least} here"
+    return f"too few queries to tell: {_too_few(evidence)}"
+
+
+def _too_few(evidence: Evidence) -> str:
+    """The number of queries, and of those that would tell an upgrade."""
     old, new = evidence.scored(KEEP), evidence.scored(REEMBED)
-    if evidence.groups is not None and (k := len(np.unique(evidence.groups))) < LEAST_GROUPS:
-        return (
-            f"too few queries to tell: they are of {k} groups of common relevant items, expected "
-            f"{LEAST_GROUPS} or more"
-        )
     n, differ = len(old.values), int((old.values != new.values).sum())
+    if evidence.groups is None and n < LEAST_GROUPS:
+        return f"they are {n}, expected {LEAST_GROUPS} or more"
+    if evidence.groups is not None and (k := len(np.unique(evidence.groups))) < LEAST_GROUPS:
+        return f"they are of {k} groups of common relevant items, expected {LEAST_GROUPS} or more"
     found = contrast(new, old, evidence.groups)
     if found.freedom < LEAST_GROUPS - 1:
-        return "too few queries to tell: most are of a few groups of common relevant items"
-    enough = math.ceil(n * (_POWER * max(found.below[1], found.above[1]) / evidence.least) ** 2)
+        return "most are of a few groups of common relevant items"
+    half = max(found.below[1], found.above[1])
+    enough = math.ceil(n * (_POWER * half / evidence.least) ** 2)
     return (
-        f"too few queries to tell: the models differ on {differ:,} of {n:,}; some {enough:,} like "
-        f"these would tell an upgrade of {least}"
+        f"the models differ on {differ:,} of {n:,}; some {enough:,} like these would tell an "
+        f"upgrade of {100 * evidence.least:g} points"
     )
 
 

@@ -138,7 +138,7 @@ def _forms(
         n = max(1, round(share * dim))
         items = _then(whole, "", lambda x, n=n: x[:, :n])  # type: ignore[misc]
         cut = replace(whole, queries=whole.queries[:, :n], items=items)
-        out.append((f"{word} of the numbers", cut, 4.0 * n))
+        out.append((f"{word} of the numbers", cut, 1.0 * stored * n))
     return out
 
 
