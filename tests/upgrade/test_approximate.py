@@ -9,9 +9,10 @@ from support.upgrades import planted, studied
 
 import benchmark
 from benchmark import BenchError
+from benchmark.metrics.similarity import unit
 from benchmark.upgrade.measure import behind_index as approximate
 from benchmark.upgrade.measure.behind_index import ANEW, AS_IT_IS, KEPT, behind_index
-from benchmark.upgrade.search.index import Settings
+from benchmark.upgrade.search.index import Settings, build
 from benchmark.upgrade.show import sections
 
 
@@ -67,8 +68,24 @@ def test_what_is_left_out_is_left_out_of_both(made):
     for each in found.rows:
         if each.index != KEPT:
             assert each.found.value > 0.9 and abs(each.lost.value) < 0.02
+    # What is found is of a search for 100, as Qdrant searches, though more are asked for scores.
+    assert found.asked > 100
+    exact = np.argsort(-unit(made.old_queries, "cosine") @ unit(made.old, "cosine").T, 1)[:, :10]
+    there = build(made.old).search(made.old_queries, 100)[:, :10]
+    share = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(exact, there, strict=True)])
+    keep = next(each for each in found.rows if each.strategy == "keep-old")
+    assert keep.found.value == pytest.approx(share, abs=0.002)
     report = benchmark.upgrade(**given, approximate="hnsw")
-    assert "are left out for 60 queries" in str(report).replace("\n", " ")
+    said = str(report).replace("\n", " ")
+    assert "are left out for 60 queries" in said and "Scores are of searches for 200" in said
+
+
+def test_one_list_tries_nothing(made):
+    report = benchmark.upgrade(**made.arguments(made.sample(600)), approximate="ivf")
+    assert report.document["index"]["lists"] == 3
+    few = planted(n=900, q=60, dim=16)
+    said = str(benchmark.upgrade(**few.arguments(few.sample(300)), approximate="ivf"))
+    assert "One list holds all" in said
 
 
 def test_a_large_gallery_is_drawn_from(result, monkeypatch):

@@ -51,6 +51,8 @@ class BehindIndex:
     items: int  # of the gallery that was indexed
     judged_pairs: int  # relevant ones that maps of the first fold have not seen
     shortened: int  # queries of whose results more than ``TOP`` items are left out
+    asked: int  # results that the index was asked for, for scores: more where some are left out
+    refitted: bool  # maps were fitted several times, and these are of the first fit
     rows: list[Behind]  # one for each strategy, two for each map of stored vectors
     # map -> part of the found share that building anew would give back, and whether
     # that may be more than a hundredth
@@ -61,7 +63,9 @@ class BehindIndex:
         """For JSON."""
         return {
             "settings": asdict(self.settings), "items": self.items,
-            "judged_pairs": self.judged_pairs, "shortened": self.shortened,
+            "judged_pairs": self.judged_pairs, "shortened": self.shortened, "asked": self.asked,
+            "refitted": self.refitted,
+            "lists": self.settings.lists_of(self.items) if self.settings.kind == "ivf" else None,
             "rows": [asdict(each) for each in self.rows],
             "build_anew": {
                 name: {"needed": needed, **gained.document()}
@@ -99,7 +103,10 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
     left_out = [s.name for s in plan.strategies if s not in used]
     pairs = int(study.first.relevant.counted.sum())
     short = int((run.n_left_out > TOP).sum())
-    return BehindIndex(settings, len(block.rows), pairs, short, rows, gained, left_out)
+    return BehindIndex(
+        settings, len(block.rows), pairs, short, run.depth, bool(study.refits), rows, gained,
+        left_out,
+    )  # fmt: skip
 
 
 def _indexed(study: Study) -> tuple[GalleryBlock, bool]:
@@ -146,16 +153,22 @@ class _Comparison:
         """Evaluate one."""
         name, groups = strategy.name, self.groups
         places = index.search(self.lists[name].queries, self.depth)
-        rows = np.where(places < 0, -1, self.block.rows[places])
+        rows = self._rows(places)
         exact = self.exact[name].rows
         k = min(K, len(self.block.rows))
-        share = relevance.agreement(rows[:, :K], exact[:, :K], k)
+        asked = rows  # as a deployment asks: for more it would find more of the nearest
+        if self.depth > TOP:
+            asked = self._rows(index.search(self.lists[name].queries, TOP))
+        share = relevance.agreement(asked[:, :K], exact[:, :K], k)
         self.shares[name, state] = share
         best, reached = (measured(self._scores(each)) for each in (exact, rows))
         return Behind(
             name, state, mean(measured(share)), mean(best, groups), mean(reached, groups),
             difference(best, reached, groups), seconds,
         )  # fmt: skip
+
+    def _rows(self, places: Ints) -> Ints:
+        return np.where(places < 0, -1, self.block.rows[places])
 
     def _counting(self, rows: Ints) -> Ints:
         """The first results without the items that are left out, ``[n, TOP]``; -1 where fewer."""

@@ -252,11 +252,15 @@ def index(document: Document) -> TextTable:
         "results."
     ]
     pairs, every = found["judged_pairs"], document["inputs"]["judged_pairs"]
-    if pairs < every:
+    if found["refitted"]:
+        of = f"by the {pairs:,} of {every:,} relevant pairs that it has not seen"
+        seen = "which has seen some of the gallery's items"
         notes.append(
-            f"Maps were fitted several times; these are of the first fit, by the {pairs:,} of "
-            f"{every:,} relevant pairs that it has not seen."
+            "Maps were fitted several times; these are of the first fit, "
+            f"{of if pairs < every else seen}."
         )
+    if found["lists"] == 1:
+        notes.append("One list holds all of so few items: nothing can be lost, nothing is tried.")
     anew = [name for name, each in found["build_anew"].items() if each["needed"]]
     kept = [name for name, each in found["build_anew"].items() if not each["needed"]]
     if anew:
@@ -277,6 +281,11 @@ def index(document: Document) -> TextTable:
         "finds: share of the exact ten nearest items. Scores are of the first 100 results, in this "
         "gallery: compare them with each other, not with those above."
     )
+    if found["asked"] > 100:
+        notes.append(
+            f"Scores are of searches for {found['asked']}, as items are left out that maps have "
+            "seen or queries are; of searches for 100, as those of finds, more is lost."
+        )
     if found["shortened"]:
         notes.append(
             f"More than 100 items are left out for {found['shortened']:,} queries: their results, "
