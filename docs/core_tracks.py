@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmark.harness.core_board import read_core_board
 from benchmark.records.files import find_records
 from benchmark.records.record import Record
-from benchmark.report import render
+from benchmark.report import render, select
 from benchmark.report.comparable import of_another_old_model
 from benchmark.report.effects import Effect, criterion, effects, models_words, percent
 from benchmark.report.ranks import LEAST_MODELS
@@ -66,5 +66,5 @@ def _cell(effect: Effect, elsewhere: bool) -> str:
     if effect.share.value is None:
         return "no upgrade to keep"
     few = models_words(effect.models) if effect.models < LEAST_MODELS else ""
-    words = ", ".join(filter(None, (few, "another old model" if elsewhere else "")))
+    words = ", ".join(filter(None, (few, select.ELSEWHERE if elsewhere else "")))
     return percent(effect.share) + (f" ({words})" if words else "")

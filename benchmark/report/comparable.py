@@ -9,6 +9,8 @@ from benchmark.records.verified import TOLERANCE
 
 Place = tuple[str, str, str]
 """Protocol, track and changes, each of which may have networks of its own."""
+Shared = tuple[str | None, str]
+"""Hash of the old model, fingerprint of the data."""
 
 
 def comparable(records: Sequence[Record]) -> list[Record]:
@@ -41,14 +43,15 @@ def of_another_old_model(records: Sequence[Record]) -> list[Record]:
 
 
 def _usual(records: Sequence[Record]) -> dict[tuple[Place, int], Record]:
-    """Place and seed -> a record with the old model of independent, or else of most methods."""
-    counts: dict[tuple[Place, int], Counter[str | None]] = {}
-    first: dict[tuple[Place, int, str | None], Record] = {}
+    """Place and seed -> a record of independent's old model and data, or else of most methods'."""
+    counts: dict[tuple[Place, int], Counter[Shared]] = {}
+    first: dict[tuple[Place, int, Shared], Record] = {}
     for record in records:
         weight = len(records) if record.method == "independent" else 1
-        update, old = (_place(record), record.seed), old_model(record)
-        counts.setdefault(update, Counter())[old] += weight
-        first.setdefault((*update, old), record)
+        update = _place(record), record.seed
+        shared = old_model(record), record.dataset.fingerprint
+        counts.setdefault(update, Counter())[shared] += weight
+        first.setdefault((*update, shared), record)
     return {update: first[*update, each.most_common(1)[0][0]] for update, each in counts.items()}
 
 

@@ -111,8 +111,8 @@ def doubts(left: Sequence[StoredRecord], right: Sequence[StoredRecord]) -> list[
     if elsewhere := of_another_old_model(compared):
         seeds = notes.seed_words(sorted({record.seed for record in elsewhere}))
         found.append(
-            f"Warning: not of one old model ({seeds}), as its weights or scores show: a difference "
-            "holds that of two old models, too."
+            f"Warning: not of one old model, or not of the same data ({seeds}): a difference holds "
+            "that, too."
         )
     return found
 

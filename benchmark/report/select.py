@@ -49,13 +49,14 @@ def text_queries(records: Sequence[Record]) -> bool:
     return f"{names[0]}/{names[-1]}" in measured and f"{names[-1]}/{names[0]}" not in measured
 
 
-ELSEWHERE, DIVERGED = "another old model", "diverged"
+ELSEWHERE, DIVERGED = "another old model or other data", "diverged"
 
 
 def unranked(records: Iterable[Record]) -> dict[str, str]:
     """Methods that have scores, but no rank, and are never the best -> why.
 
-    A training diverged, or a record is of another old model than the others of its seed.
+    A training diverged, or a record is of another old model, or of other data, than the others of
+    its seed.
     """
     every = list(records)
     found = dict.fromkeys((record.method for record in of_another_old_model(every)), ELSEWHERE)

@@ -5,6 +5,7 @@ from support.records import make_record
 from benchmark.records.record import Run
 from benchmark.records.stage_titles import old_model
 from benchmark.report.comparable import comparable, of_another_old_model
+from benchmark.report.select import unranked
 
 
 def names(records) -> list[str]:
@@ -35,6 +36,16 @@ def test_of_one_data_set_a_seed() -> None:
     made[1] = made[1].model_copy(update={"dataset": other})
     assert names(comparable(made)) == ["independent", "l2"]
     assert names(of_another_old_model(made)) == ["bct"]
+
+
+def test_a_first_record_of_other_data_flags_itself_alone() -> None:
+    """One old model and other data: a name before `independent` decides nothing."""
+    made = [make_record(method, 0.5) for method in ("bct", "fct", "independent", "l2")]
+    other = made[0].dataset.model_copy(update={"fingerprint": "of other pictures"})
+    made[0] = made[0].model_copy(update={"dataset": other})
+    assert names(of_another_old_model(made)) == ["bct"]
+    assert names(of_another_old_model([*made[:2], made[3]])) == ["bct"], "most others"
+    assert unranked(made) == {"bct": "another old model or other data"}
 
 
 def test_changes_may_train_another_old_model() -> None:
