@@ -6,6 +6,12 @@ import json
 from functools import cache
 from typing import Any
 
+_MAP_TRAINING = {
+    "fit_map", "LearnedMap", "SideInformationMap", "TrainedVectorMap", "transform_steps",
+    "transform_batch",
+}  # fmt: skip
+"""Names of ``benchmark.contract`` that train a map, the bases that do, and a recipe's settings."""
+
 
 @cache
 def syntax_tree(source: bytes) -> ast.Module:
@@ -14,10 +20,20 @@ def syntax_tree(source: bytes) -> ast.Module:
 
 
 @cache
-def imported_names(source: bytes) -> frozenset[str]:
-    """Names that a module imports from others."""
-    nodes = (n for n in ast.walk(syntax_tree(source)) if isinstance(n, ast.ImportFrom))
-    return frozenset(alias.name for node in nodes for alias in node.names)
+def names_map_training(source: bytes) -> bool:
+    """Tell whether a module's code names what trains a map, or a setting of such a training.
+
+    By an import, as an attribute, or as a text of its own: ``getattr(recipe, "transform_steps")``.
+    """
+    return any(not _MAP_TRAINING.isdisjoint(_names(n)) for n in ast.walk(syntax_tree(source)))
+
+
+def _names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.Attribute):
+        return [node.attr]
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
 
 
 @cache

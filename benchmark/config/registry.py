@@ -28,14 +28,12 @@ from benchmark.config.entry_points import (
     one_line,
     package_of,
 )
-from benchmark.config.fingerprints import fingerprint, imported_names, syntax_tree
+from benchmark.config.fingerprints import fingerprint, names_map_training, syntax_tree
+from benchmark.config.imported import imported_files
 from benchmark.config.reading import build
 from benchmark.errors import BenchError, PassedOverWarning, unknown
 
 Entry = TypeVar("Entry")
-
-_MAP_TRAINING = {"fit_map", "LearnedMap", "SideInformationMap", "TrainedVectorMap"}
-"""Names of ``benchmark.contract`` that train a map, and the bases that do."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +53,28 @@ class MethodFile:
     def fingerprint(self) -> str:
         """Hash of what the source says to Python: a part of the name of everything it computes.
 
-        Of the methods that it builds on, too.
+        Of the methods that it builds on, too, and of other modules that it imports.
         """
         own = fingerprint(self.source)
         parts = [method_file(name).fingerprint for name in self.builds_on]
+        parts += [f"{file.module}:{fingerprint(file.source)}" for file in self.imported]
         return hashlib.sha256("".join([own, *parts]).encode()).hexdigest() if parts else own
+
+    @property
+    def imported(self) -> "tuple[MethodFile, ...]":
+        """Modules of its own package, or of a folder of yours, that it imports, by name.
+
+        Directly or by way of others; what an imported method builds on is among them.
+        """
+        of_methods = {file.module: file for file in method_files().values()}
+
+        def built_on(module: str) -> dict[str, Path]:
+            names = of_methods[module].builds_on if module in of_methods else ()
+            return {file.module: file.path for file in map(method_file, names)}
+
+        known = built_on(self.module)
+        found = imported_files(self.module, self.path, known, built_on)
+        return tuple(MethodFile(name, name, found[name]) for name in sorted(found))
 
     @property
     def builds_on(self) -> tuple[str, ...]:
@@ -110,8 +125,8 @@ class MethodFile:
     @property
     def trains_map(self) -> bool:
         """Tell whether it may train a map step by step: another package's method always may."""
-        imported = imported_names(self.source)
-        own = not self.module.startswith("methods.") or bool(imported & _MAP_TRAINING)
+        own = not self.module.startswith("methods.")
+        own = own or any(names_map_training(file.source) for file in (self, *self.imported))
         return own or any(method_file(name).trains_map for name in self.builds_on)
 
 

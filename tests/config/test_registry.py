@@ -7,7 +7,7 @@ import pytest
 
 from benchmark.config import registry
 from benchmark.config.declarations import FIDELITIES
-from benchmark.config.fingerprints import fingerprint
+from benchmark.config.fingerprints import fingerprint, names_map_training
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.contract import LearnedMap, TrainedVectorMap
 from benchmark.errors import BenchError
@@ -167,6 +167,43 @@ def test_what_a_method_builds_on_is_a_part_of_its_code(monkeypatch):
     )  # fmt: skip
     assert registry.method_file("drift-adapter").fingerprint != before
     assert registry.method_file("procrustes").builds_on == ()
+
+
+def test_what_a_method_imports_is_a_part_of_its_code(tmp_path, monkeypatch):
+    """Modules of its package, directly or by way of others, and files of yours; nothing else."""
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "ourplug"
+    package.mkdir()
+    files = {
+        "__init__": "", "helper": "from ourplug import deep\n", "deep": "RATE = 1\n",
+        "alone": "X = 1\n",
+        "adapter": "import json\nimport numpy as np\nimport loosefile\n"
+                   "from benchmark import contract\nfrom .helper import fit\n"
+                   "from methods.linear import Linear\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        (package / f"{name}.py").write_text(text)
+    (tmp_path / "loosefile.py").write_text("Y = 1\n")
+    file = registry.MethodFile("adapter", "ourplug.adapter", package / "adapter.py")
+    known = {each.module for each in file.imported}
+    assert {"ourplug.helper", "ourplug.deep", "loosefile", "methods.linear"} <= known
+    assert not known & {"json", "numpy", "ourplug.alone", "ourplug.adapter", "benchmark"}
+    before = file.fingerprint
+    (package / "alone.py").write_text("X = 2\n")
+    (package / "deep.py").write_text("RATE = 1  # as it was\n")
+    assert file.fingerprint == before
+    (package / "deep.py").write_text("RATE = 2\n")
+    assert file.fingerprint != before
+    assert registry.method_file("bct").imported == ()
+
+
+@pytest.mark.parametrize(("code", "counts"), [
+    ("def fit(trainer):\n    return trainer.recipe.transform_steps\n", True),
+    ("from benchmark import contract\nF = contract.fit_map\n", True),
+    ("STEPS = 'transform_batch'\n", True), ("from benchmark.contract import VectorMap\n", False),
+])  # fmt: skip
+def test_a_file_that_names_steps_of_maps_trains_one(code, counts):
+    assert names_map_training(code.encode()) == counts
 
 
 def test_only_what_is_declared_is_built_on():
