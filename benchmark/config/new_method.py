@@ -8,6 +8,8 @@ from typing import Literal
 from benchmark.config import registry
 from benchmark.config.entry_points import METHODS
 from benchmark.config.files import write_whole
+from benchmark.config.generations import RESERVED
+from benchmark.config.loading import load_protocol
 from benchmark.errors import BenchError
 
 Kind = Literal["training", "map"]
@@ -40,6 +42,11 @@ def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path,
     ):  # fmt: skip
         if name in taken:  # of any kind, as `bench info` shows one card
             raise BenchError(f"new-method: there is a {what} '{name}' already")
+    if name in {*RESERVED, *_generations()}:
+        raise BenchError(
+            f"new-method: expected another name than those of generations and of what --set "
+            f"changes, got '{name}'"
+        )
     root = root or Path(__file__).parents[2]
     if not (root / "pyproject.toml").is_file() or not (root / "tests" / "methods").is_dir():
         raise BenchError(
@@ -53,6 +60,12 @@ def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path,
     for path, template in zip(files, ("py", "test"), strict=True):
         write_whole(path, _filled(f"{kind}.{template}.txt", name))
     return files
+
+
+def _generations() -> set[str]:
+    """Names of the generations of all protocols, none of which a method may have."""
+    protocols = (load_protocol(name) for name in registry.protocol_files())
+    return {each.name for protocol in protocols for each in protocol.generations}
 
 
 def placeholders(source: str) -> list[str]:

@@ -98,7 +98,7 @@ def measured(
 
     faults = faults_of_adapters(stage.title, own=isinstance(stage.work, UpdateWork))
     with _resources(device, timer) as used, faults:
-        context = Context(out, checkpoints or out, device, on_progress, progress)
+        context = Context(out, checkpoints or out, device, on_progress, progress, stage.title)
         facts = run_stage(work, context)
     if isinstance(work, TakenWork):  # times are those of its training, wherever that was
         return facts, {**work.run, "published": True}

@@ -31,7 +31,7 @@ from benchmark.data.base import (
 from benchmark.data.features import Block
 from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.data.splits import narrow, rows_of
-from benchmark.errors import located, unknown
+from benchmark.errors import RefusedError, located, unknown
 from benchmark.harness import work as kinds
 from benchmark.harness.evaluation.cases import Case, build_cases
 from benchmark.harness.evaluation.details import DetailsCollector, score_side_information
@@ -73,6 +73,7 @@ class Context:
     device: Device
     progress: Callable[[float], None]  # takes the share that is done, after a checkpoint
     within: Callable[[float], None] = lambda share: None  # likewise, between checkpoints
+    title: str = ""  # of the stage, for errors
 
 
 def run_stage(work: kinds.StageWork[Path], context: Context) -> Facts:
@@ -244,6 +245,8 @@ def _scored(
     by_case, options = [task for task in tasks if isinstance(task, Task)], work.params()
     results: dict[str, dict[str, Any]] = {}
     for case in build_cases(work):
+        with located(context.title):
+            _require_finite(case)
         scored = [_score(task, case, items, options) for task in by_case if _evaluates(task, case)]
         if scored:
             results[case.name] = {
@@ -257,6 +260,15 @@ def _scored(
         curves = evaluate_backfilling(work, items)
         (context.out / BACKFILLING).write_text(json.dumps(curves))
     return score_side_information(work, items)
+
+
+def _require_finite(case: Case) -> None:
+    for name, vectors in (("queries", case.query), ("gallery", case.gallery)):
+        if n := int((~np.isfinite(vectors).all(axis=1)).sum()):
+            raise RefusedError(
+                f"{case.name}: expected finite vectors of the {name}, got NaN or infinity in {n} "
+                f"of {len(vectors)}: the method makes them, or its network diverged"
+            )
 
 
 def _evaluates(task: Task, case: Case) -> bool:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import torch
 
 from benchmark import BenchError, run
 from benchmark.errors import RefusedError
@@ -11,7 +12,9 @@ from benchmark.harness.checking import method
 from benchmark.harness.checking.method import check_method
 from benchmark.harness.execution import Compute
 from benchmark.harness.requests import make_requests
+from benchmark.models.parts import Affine
 from benchmark.records.files import read_records
+from methods.linear import Linear
 
 # No old feature is that certain; fewer vertices than classes.
 SETTINGS = {"nccl.doubt": 0.0, "d-simplex.vertices": 3, "recipe.epochs": 1}
@@ -104,6 +107,19 @@ def test_a_diverged_method_is_left_out(tmp_path):
     )  # fmt: skip
     assert records[0].status == "done"
     assert records[1].status == "not-applicable" and "diverged" in records[1].reason
+
+
+def test_a_method_whose_vectors_are_no_numbers_is_left_out(tmp_path, monkeypatch):
+    """The others have their records."""
+    nothing = Affine.of(torch.full((16, 16), float("nan"))), {}
+    monkeypatch.setattr(Linear, "fit_vectors", lambda *_: nothing)
+    independent, linear, procrustes = run(
+        ["linear", "procrustes"], "open-class", "toy", settings={"recipe.epochs": 1},
+        store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu"),
+    )  # fmt: skip
+    assert independent.status == procrustes.status == "done"
+    assert linear.status == "not-applicable"
+    assert "new/old: expected finite vectors of the gallery, got NaN or infinity" in linear.reason
 
 
 @pytest.mark.parametrize(

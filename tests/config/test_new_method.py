@@ -65,6 +65,14 @@ def test_taken_names_and_other_folders(checkout, tmp_path):
         write_method("other", "map", tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("name", ["new", "old", "recipe", "data", "v2"])
+def test_names_of_models_and_of_what_is_set_are_refused(name, checkout):
+    """A protocol has them: every later run would fail, or `--set` change something else."""
+    with pytest.raises(BenchError, match=f"expected another name than those .* got '{name}'"):
+        write_method(name, "map", checkout)
+    assert not [*(checkout / "methods").iterdir()]
+
+
 def test_a_check_tells_what_is_left_of_the_template(checkout, monkeypatch):
     """Before records are computed, of which the paper's name is a part."""
     path, _ = write_method("idea", "training", checkout)
