@@ -1,6 +1,6 @@
 """A study of factors, as ``study.yaml`` has it, and its additive model of the share of the upgrade.
 
-A level has one effect; intervals are by draws of seeds.
+A level has one effect; intervals are Student's t over the seeds, by their deviation in draws.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated
@@ -22,12 +22,14 @@ from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import AbsentError
 from benchmark.metrics.compatibility import share_of_upgrade
 from benchmark.metrics.estimate import Estimate
-from benchmark.metrics.statistics import holm
+from benchmark.metrics.statistics import holm, surely, t_factor
 from benchmark.records.record import Record
 from benchmark.report import select
 
 Names = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(unique)]
 FILE = "study.yaml"
+LEVEL = 0.05
+"""Of a corrected p-value, below which something is sure."""
 Floats = NDArray[np.float64]
 Cell = tuple[str, ...]
 """Level of each factor."""
@@ -94,11 +96,14 @@ class FactorEffect:
         margins: By level: half of the 95 % interval (Student's t) of what cells differ from the
             additive model, which another choice of cells would change.
         widest: Difference of the best and the worst level.
-        p: Of that difference being none, corrected for all pairs of levels (Holm).
+        p: Of that difference being none, over seeds, corrected for all pairs of levels (Holm).
         matters: By the study's rule, over seeds.
         surely: The rule holds with what cells differ from the additive model in ``p``, too.
-        pays_from: First level from which on every share lies above 0; None where there is none, or
-            the levels have no order.
+        pays_from: First level from which on every share lies above 0, over seeds; None where there
+            is none, or the levels have no order.
+        p_above: By level: of a share being no more than 0, by seeds and misfit together, two-sided.
+        sure_at: Levels whose share is above 0 so, corrected for all levels of all factors and
+            methods by the metric (Holm).
     """
 
     method: str
@@ -110,13 +115,8 @@ class FactorEffect:
     matters: bool
     surely: bool
     pays_from: str | None
-
-    def surely_pays(self, level: str) -> bool:
-        """True where a share is above 0 by seeds and misfit together."""
-        share = self.shares[level]
-        if share.low is None:
-            return False
-        return share.known > math.hypot(share.known - share.low, self.margins[level])
+    p_above: Mapping[str, float]
+    sure_at: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def fit(study: FactorStudy, records: Iterable[Record], metric: str) -> Factors:
         if new[0] - old[0] >= study.upgrade:
             ends[cell] = old, new
             kept.append(cell)
-    design = _Design(study, kept)
+    design = _Design(study, kept, len(seeds))
     effects, explained, misfit = [], dict[str, float](), dict[str, float]()
     for method in methods:
         shares = []
@@ -179,6 +179,13 @@ def fit(study: FactorStudy, records: Iterable[Record], metric: str) -> Factors:
         explained[method], misfit[method] = design.misfit(of_cells[:, 0])
         effects += design.effects(method, of_cells, misfit[method])
     without = len(scores) - len(kept)
+    sure = surely(
+        {(i, level): p for i, e in enumerate(effects) for level, p in e.p_above.items()}, LEVEL
+    )
+    effects = [
+        replace(e, sure_at=frozenset(level for k, level in sure if k == i))
+        for i, e in enumerate(effects)
+    ]
     return Factors(metric, tuple(effects), len(kept), without, len(seeds), explained, misfit)
 
 
@@ -198,6 +205,8 @@ def _scores(study: FactorStudy, records: Iterable[Record], metric: str) -> ByCel
             own = found.setdefault(cell, {}).setdefault(record.seed, {})
             own[record.method] = tuple(float(v) for v in values if v is not None)
     methods = {m for by in found.values() for own in by.values() for m in own}
+    if found and "independent" not in methods:
+        raise AbsentError("factors: expected records of independent in every cell, got none")
     return {
         c: {s: own for s, own in by.items() if own.keys() == methods} for c, by in found.items()
     }
@@ -206,8 +215,8 @@ def _scores(study: FactorStudy, records: Iterable[Record], metric: str) -> ByCel
 class _Design:
     """Cells as rows of zeros and ones, and the prediction at each level."""
 
-    def __init__(self, study: FactorStudy, cells: Sequence[Cell]) -> None:
-        self.study = study
+    def __init__(self, study: FactorStudy, cells: Sequence[Cell], seeds: int) -> None:
+        self.study, self.seeds = study, seeds
         self.columns = [
             (name, level) for name, f in study.factors.items() for level in f.levels.values()
         ]
@@ -252,43 +261,59 @@ class _Design:
         return np.stack([np.ones_like(columns[0]), *columns], axis=1) @ self.solve
 
     def _effect(self, method: str, name: str, shares: Floats, misfit: float) -> FactorEffect:
-        from scipy.special import stdtr, stdtrit  # takes long to import
+        from scipy.special import stdtrit  # takes long to import
 
         factor, weights = self.study.factors[name], self._weights(name)
         at = weights @ shares  # [level, 1 + draws]
         levels = list(factor.levels.values())
-        found = {level: _estimate(line) for level, line in zip(levels, at, strict=True)}
-        wide = stdtrit(self.free, 0.975) * misfit * np.linalg.norm(weights, axis=1)
+        over = [self._over_seeds(line) for line in at]
+        found = dict(zip(levels, over, strict=True))
+        own = misfit * np.linalg.norm(weights, axis=1)
+        wide = stdtrit(self.free, 0.975) * own
         best, worst = int(at[:, 0].argmax()), int(at[:, 0].argmin())
         pairs = [*combinations(range(len(levels)), 2)]
         its = pairs.index((min(best, worst), max(best, worst))) if best != worst else None
+        apart = {(i, j): at[i] - at[j] for i, j in pairs}
 
         def p_misfit(i: int, j: int) -> float:
-            apart, own = at[i] - at[j], misfit * np.linalg.norm(weights[i] - weights[j])
-            deviation = math.hypot(apart[1:].std(), own)
-            return 2 * float(stdtr(self.free, -abs(apart[0]) / deviation)) if deviation else 1.0
+            left = misfit * float(np.linalg.norm(weights[i] - weights[j]))
+            return _p(apart[i, j][0], math.hypot(self._deviation(apart[i, j]), left), self.free)
 
+        of_seeds = [_p(line[0], self._deviation(line), self.seeds - 1) for line in apart.values()]
         p, p_with = (
             1.0 if its is None else float(holm(np.array(values))[its])
-            for values in ([_p(at[i] - at[j]) for i, j in pairs], [p_misfit(*two) for two in pairs])
+            for values in (of_seeds, [p_misfit(*two) for two in pairs])
         )
-        widest = _estimate(at[best] - at[worst])
-        matters = widest.known >= self.study.matters and p < 0.05
+        widest = self._over_seeds(at[best] - at[worst])
+        matters = widest.known >= self.study.matters and p < LEVEL
         above = [found[level].is_above(0.0) for level in levels]
         first = next((i for i in range(len(levels)) if all(above[i:])), None)
+        both = [math.hypot(self._deviation(line), left) for line, left in zip(at, own, strict=True)]
+        p_above = [
+            _p(line[0], of, self.free) if line[0] > 0 else 1.0
+            for line, of in zip(at, both, strict=True)
+        ]
         return FactorEffect(
             method, name, found, dict(zip(levels, wide.tolist(), strict=True)), widest, p,
-            matters, surely=matters and p_with < 0.05,
+            matters, surely=matters and p_with < LEVEL,
             pays_from=levels[first] if factor.ordered and first is not None else None,
+            p_above=dict(zip(levels, p_above, strict=True)),
         )  # fmt: skip
 
+    def _deviation(self, line: Floats) -> float:
+        """Standard error over the seeds, of the value and its draws ``[1 + draws]``."""
+        return float(line[1:].std()) * math.sqrt(self.seeds / (self.seeds - 1))
 
-def _estimate(line: Floats) -> Estimate:
-    return Estimate.of_draws(float(line[0]), line[1:])
+    def _over_seeds(self, line: Floats) -> Estimate:
+        """The value with its 95 % interval: percentiles of draws of ten seeds would hold 90 %."""
+        half = t_factor(self.seeds) * math.sqrt(self.seeds) * self._deviation(line)
+        return Estimate(float(line[0]), float(line[0]) - half, float(line[0]) + half)
 
 
-def _p(difference: Floats) -> float:
-    """Two-sided, by the share of draws on the other side of 0."""
-    drawn = difference[1:]
-    beyond = min((drawn <= 0).mean(), (drawn >= 0).mean())
-    return min(1.0, 2 * max(float(beyond), 1 / (len(drawn) + 1)))
+def _p(value: float, deviation: float, freedom: int) -> float:
+    """Two-sided, of a value being 0, by Student's t."""
+    from scipy.special import stdtr
+
+    if not deviation:
+        return float(value == 0)
+    return 2 * float(stdtr(freedom, -abs(value) / deviation))

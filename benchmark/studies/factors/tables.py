@@ -54,8 +54,10 @@ def sentence(study: FactorStudy, found: Factors, name: str) -> str:
             )
     if same:
         least = f"{100 * study.matters:.0f} points"
-        parts.append(f"It does not matter by {least} or more for {', '.join(same)}." if parts else
-                     f"{title} does not matter by {least} or more for any method.")  # fmt: skip
+        matter = f"was not found to matter by {least} or more for"
+        parts.append(
+            f"It {matter} {', '.join(same)}." if parts else f"{title} {matter} any method."
+        )
     if factor.ordered:
         parts += _paying(effects, [*factor.levels.values()])
     return " ".join(parts)
@@ -84,7 +86,7 @@ def answer(study: FactorStudy, found: Factors) -> str:
                     f"{e.method} {_percent(e.shares[level])} %"
                     for e in found.effects if e.factor == name
                     and is_control(e.method) == control
-                    and e.shares[level].is_above(0.0) and e.surely_pays(level) == surely
+                    and e.shares[level].is_above(0.0) and (level in e.sure_at) == surely
                 ]  # fmt: skip
                 places += [f"{factor.title}, {level}: {', '.join(shares)}"] if shares else []
         return "; ".join(places)
@@ -115,11 +117,11 @@ def _capital(words: str) -> str:
 def _paying(effects: Sequence[FactorEffect], levels: Sequence[str]) -> Iterator[str]:
     everywhere = [e.method for e in effects if e.pays_from == levels[0]]
     if everywhere:
-        yield f"At every level above old/old: {', '.join(everywhere)}."
+        yield f"By these seeds above old/old at every level: {', '.join(everywhere)}."
     for level in levels[1:]:
         names = [e.method for e in effects if e.pays_from == level]
         if names:
-            yield f"Above old/old from {level} on: {', '.join(names)}."
+            yield f"By these seeds above old/old from {level} on: {', '.join(names)}."
     never = [e.method for e in effects if e.pays_from is None]
     if never:
         yield f"Not above old/old at {levels[-1]}: {', '.join(never)}."
