@@ -1,4 +1,4 @@
-// Two methods beside each other on every board that ranks both; the address keeps which two.
+// Two methods beside each other on every board that measured both; the address keeps which two.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -23,11 +23,11 @@
     const swapped = a > b;
     const found = data.differences[swapped ? `${b} ${a}` : `${a} ${b}`] || [];
     const rows = found.map((d, i) => d && { d: swapped ? d.map((n) => n === null ? null : -n) : d, i }).filter(Boolean);
-    for (const row of rows) if (swapped) row.d = [row.d[0], row.d[2], row.d[1]];
-    const told = (d) => (d[1] === null ? "" : d[1] > 0 ? a : d[2] < 0 ? b : "");
+    for (const row of rows) if (swapped) row.d = [row.d[0], row.d[2], row.d[1], row.d[3]];
+    const told = (d) => (d[3] > 0 ? a : d[3] < 0 ? b : "");
     const wins = (name) => rows.filter((row) => told(row.d) === name).length;
     const open = rows.length - wins(a) - wins(b);
-    make("p", out, a === b || !rows.length ? "No board ranks both."
+    make("p", out, a === b || !rows.length ? "No board measured both on three pairs of models."
       : `Of ${rows.length} boards ${a} keeps more on ${wins(a)}, ${b} on ${wins(b)}; on ${open} they cannot be told apart.`, "answer");
     if (a === b || !rows.length) return;
     const table = make("table", make("div", out, undefined, "scroll"), undefined, "flat");

@@ -242,6 +242,10 @@ def _cell(pairs: dict[tuple[str, str], list[Estimate | None]], left: str, right:
 
 
 def _ends(difference: Estimate) -> list[int | None]:
-    """Whole percent: the difference and the ends of its interval."""
+    """Whole percent: the difference and the ends of its interval; and which side is surely above.
+
+    1 the first, -1 the second, 0 none: rounded ends would tell fewer.
+    """
     ends = (difference.value, difference.low, difference.high)
-    return [None if end is None else round(100 * end) for end in ends]
+    side = int(difference.is_above(0.0)) - int(difference.is_below(0.0))
+    return [*(None if end is None else round(100 * end) for end in ends), side]

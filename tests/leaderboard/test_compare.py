@@ -3,7 +3,8 @@
 from support.records import make_record
 from support.sites import boards_of, write
 
-from leaderboard.pages.front import compare
+from benchmark.metrics.estimate import Estimate
+from leaderboard.pages.front import _ends, compare
 from leaderboard.site import build_folder
 
 
@@ -28,10 +29,13 @@ def test_wins_and_losses_by_hand():
     found = dict(zip([slug for slug, _ in page["data"]["boards"]],
                      page["data"]["differences"]["bct fct"], strict=True))  # fmt: skip
     # Shares of 0.4: differences of 25, 27.5 and 22.5 points; 4.303 times 1.443 to each side.
-    assert found["open-class-glyphs"] == [25, 19, 31]
-    assert found["extended-class-glyphs"] == [-50, -50, -50]
-    low, high = found["open-data-glyphs"][1:]
-    assert low < 0 < high
+    assert found["open-class-glyphs"] == [25, 19, 31, 1]
+    assert found["extended-class-glyphs"] == [-50, -50, -50, -1]
+    low, high, side = found["open-data-glyphs"][1:]
+    assert low < 0 < high and side == 0
+    # Rounded ends would not tell this one.
+    assert _ends(Estimate(0.1, 0.004, 0.196)) == [10, 0, 20, 1]
+    assert _ends(Estimate(0.1)) == [10, None, None, 0]
 
 
 def test_a_site_that_ranks_no_two_methods_says_so(site, tmp_path):

@@ -63,7 +63,7 @@ def test_the_page_says_from_where_on_a_method_pays(study):
     assert "cut to -100 to 150" in text
     assert "is the control" not in text
     assert "is the control" in rendered("pays", values | {"raw": RAW}, pays=True)
-    assert "Above old/old from 300 on: bct." in text
+    assert "By these seeds above old/old from 300 on: bct." in text
     assert len(values["figures"]) == len(values["factors"]) == 5
     for name in values["figures"]:
         assert f"assets/figures/{name}" in text
