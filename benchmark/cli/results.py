@@ -38,15 +38,22 @@ Processes = Annotated[
     int | None, Option("--processes", min=1, max=1024, help="Commands at a time; else one a core.")
 ]
 _HOUR = 3600.0
+_USUAL = Path("results")
+"""Folder of the records of a checkout, which a first run makes."""
 
 
 @app.command(epilog="Example: `bench results status`")
 def status(
-    out: Out = Path("results"), board: BoardFile = None, protocols: options.Protocols = "",
+    out: Out = _USUAL, board: BoardFile = None, protocols: options.Protocols = "",
     tracks: options.Tracks = "", data_root: Roots = None, processes: Processes = None,
     store: options.Store = None, as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Show what the core board has, lacks or has of other code, and the hours left."""
+    if not out.is_dir():
+        if out != _USUAL or out.exists():
+            got = "a file" if out.exists() else "no such folder"
+            raise BenchError(f"--out: expected a folder of records, got {got}: {out}")
+        echo(f"bench: there is no folder {out} here, so that all records are missing", err=True)
     roots = options.track_roots(data_root)
     found, statuses, estimates = _look(board, protocols, tracks, out, roots, store)
     n = processes or os.cpu_count() or 1

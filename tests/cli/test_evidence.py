@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from support.command import call
 from support.records import make_record
 
 from benchmark.records.files import write_record
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -58,3 +61,17 @@ def test_results_refuses_roots_of_unknown_tracks(runs) -> None:
     assert code == 2 and "unknown track 'omniglt'; did you mean 'omniglot'?" in err
     code, _, err = call("results", "status", "--data-root", "omniglot")
     assert code == 2 and "--data-root: expected TRACK=DIR, got 'omniglot'" in err
+
+
+def test_a_folder_of_results_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
+    code, out, err = call("results", "status", "--out", tmp_path / "gone")
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert f"--out: expected a folder of records, got no such folder: {tmp_path / 'gone'}" in err
+    (tmp_path / "file").write_text("")
+    code, _, err = call("results", "status", "--out", tmp_path / "file")
+    assert code == 2 and "got a file" in err
+    monkeypatch.chdir(tmp_path)
+    board = ROOT / "results" / "core-frozen.yaml"
+    chosen = ("-t", "banking77", "-p", "open-class")
+    code, _, err = call("results", "status", "--board", board, *chosen)
+    assert code == 0 and "there is no folder results here" in err
