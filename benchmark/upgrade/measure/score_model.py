@@ -130,11 +130,15 @@ class ScoreModel:
             out[~seen] = part(items.old[~seen])
         return out
 
+    def sample_places(self, rows: Ints) -> tuple[Ints, Mask]:
+        """Places of rows of the gallery in the sample, and which of them are there, ``[n]``."""
+        return places_of(rows, self.items.rows[self.some])
+
     def _rivals(self) -> Mask:
         """Sample items that may stand against a query's relevant ones, ``[n_query, s]``."""
         rival = np.ones(self.true.shape, bool)
         query, row = self.left_out
-        at, there = places_of(row, self.items.rows[self.some])
+        at, there = self.sample_places(row)
         rival[query[there], at[there]] = False
         return rival
 
@@ -277,7 +281,7 @@ class ScoreModel:
         """
         if self.copies is None:
             return np.zeros(len(query)), np.zeros(len(query), np.int64), 0.5
-        at, there = places_of(rows, self.items.rows[self.some])
+        at, there = self.sample_places(rows)
         share = share_above(self.copies, self.true, self.rival, query[there], at[there])
         width, own = self.copies.width * self.width, np.where(there, at, -1)
         return *self.copied.above(self.true, width, self.left_out, query, scores, own), share

@@ -13,7 +13,7 @@ from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.measure.list_estimate import Draw, ListEstimate, PartlyEmbedded
 from benchmark.upgrade.measure.score_model import GROUPS, MISSED, missed_places
-from benchmark.upgrade.read.gallery import PassJob, places_of
+from benchmark.upgrade.read.gallery import PassJob
 from benchmark.upgrade.search.lists import ListResult, PairScores, ResultList, possible_ranks
 from benchmark.upgrade.search.strategies import NEW_LISTS, Strategy, StrategyPlan
 
@@ -114,7 +114,7 @@ class Window:
         An item that the old model puts in front may score higher than others of its prediction.
         """
         model, known = self.its.model, np.flatnonzero(self.known)
-        at, there = places_of(row[known], model.items.rows[model.some])
+        at, there = model.sample_places(row[known])
         query = self.query[known]
         there &= model.rival[query, at]
         query, at, depth = query[there], at[there], self.depth[known][there]
@@ -168,7 +168,7 @@ class Window:
                 lambda draw: draw.own_above,
             )
         )  # fmt: skip
-        at, there = places_of(its.row, its.model.items.rows[its.model.some])
+        at, there = its.model.sample_places(its.row)
         own_place = np.where(there, at, -2)
         out = np.empty((len(draws), len(its.score)), np.int64)
         order = np.argsort(its.query, kind="stable")
