@@ -150,7 +150,8 @@ def _missing_seeds(name: str, found: Sequence[StoredRecord], results: Path) -> I
     """Commands that compute the records that are not there."""
     run = f"bench run {_LIKE_THE_BOARD} --out {results}"
     if not found:
-        some = any((results / "changed").glob(f"*/measured/*/*/{name}/seed-*.json"))
+        places = (f"*/measured/*/*/{folder}/seed-*.json" for folder in (name, f"{name}+*"))
+        some = any(any((results / "changed").glob(place)) for place in places)
         swept = f" but those of --set or --sweep, below {results / 'changed'}"
         yield f"no records{swept * some}: {run} -m {name} -p open-class"
     rows: dict[tuple[str, str, str], set[int]] = {}

@@ -65,6 +65,7 @@ def test_a_report_from_files(folder, tmp_path):
     assert document["assumed"]["items"] == 40_000_000 and not document["constraints"]["extra_runs"]
     assert {each["order"] for each in document["backfilling"]} == {"random", "reads"}
     assert "Convert stored vectors (procrustes)" in out and str(page) in out
+    assert f"reads.tsv: {N - 1:,} of {N:,} items are read" in out
     text = page.read_text()
     assert "<b>query" not in text and "&lt;b&gt;query" in text
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -120,6 +121,8 @@ DAMAGES = {
                 lambda path, old, _: write(path, old[:5], np.arange(5))),
     "reads": ("reads", "reads.tsv", "line 1: reads: expected a whole number, got 'many'",
               text("item-1\tmany\n")),
+    "never read": ("reads", "reads.tsv", "expected reads of items, got 0 of each item",
+                   text("item-1\t0\n")),
 }  # fmt: skip
 """Damage -> option, its file, what must be said, and what writes the file."""
 

@@ -174,11 +174,13 @@ def read_queries(
             f"Warning: costs are of {request.items:,} items, fewer than the {old.rows:,} of "
             f"{old.name}"
         )
+    reads = None if request.reads is None else read_counts(Path(request.reads), gallery_ids)
+    if reads is not None:
+        told.append(f"{request.reads}: {np.count_nonzero(reads):,} of {old.rows:,} items are read")
     return Inputs(
         request, Gallery(old, new, embedded, distance, cluster), [], vectors, old_vectors, qrels,
         criterion, query_ids, old.ids,
-        {} if request.texts is None else read_texts(Path(request.texts)),
-        None if request.reads is None else read_counts(Path(request.reads), gallery_ids), own,
+        {} if request.texts is None else read_texts(Path(request.texts)), reads, own,
         () if request.slices is None
         else read_slices(Path(request.slices), query_ids, gallery_ids), tuple(told),
     )  # fmt: skip

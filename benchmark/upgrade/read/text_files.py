@@ -174,6 +174,8 @@ def read_counts(path: Path, ids: Ids) -> Ints:
         if not (rows >= 0).any():
             raise BenchError("expected ids of the gallery, got none of them")
         np.add.at(out, rows[rows >= 0], np.array(counts)[rows >= 0])
+        if not out.any():
+            raise BenchError("expected reads of items, got 0 of each item of the gallery")
     return out
 
 
