@@ -166,34 +166,38 @@ def _placed(
     angles = np.radians(np.tile([0, 180, 90, 270, 45, 315, 135, 225], 7))
     ways = np.round(np.stack([np.cos(angles), np.sin(angles)], 1), 6)
     away = np.repeat([19, 26, 33, 43, 54, 83, 121], 8)
-    written = np.empty((0, 4))
+    written, drawn = np.empty((0, 4)), np.empty((0, 2))  # names, and points of lines to them
     middles, ends, far = points.copy(), points.copy(), np.zeros(len(points), bool)
     total = 0.0
     for k in order:
         # The name's nearest side or corner, not its middle, is this far from the point.
         places = points[k] + ways * away[:, None] + np.sign(ways) * halves[k]
         boxes = np.hstack([places - halves[k] - 3, places + halves[k] + 3])
-        low = np.maximum(boxes[:, None, :2], taken[:, :2])
-        high = np.minimum(boxes[:, None, 2:], taken[:, 2:])
-        covered = np.prod(np.clip(high - low, 0, None), axis=2).sum(axis=1)
+        covered = _covered(boxes, taken) + 10 * _covered(boxes, written)
         beyond = ((boxes[:, :2] < room[:2]) | (boxes[:, 2:] > room[2:])).any(axis=1)
         sides = np.clip(points[k], places - halves[k], places + halves[k])
         leaders = points[k] + np.linspace(0, 1, 40)[:, None] * (sides - points[k])[:, None]
-        crossed = (away > _NEAR) & _meet(leaders, written)
+        crossed = (away > _NEAR) & _within(leaders[:, :, None], written).any(axis=(1, 2))
+        crossed |= _within(drawn[:, None], boxes).any(axis=0)
         # A thin line through a name covers little of it, and disturbs.
-        costs = 30 * covered + away + 1e4 * crossed + 1e6 * beyond
+        costs = 30 * covered + away + 1e5 * crossed + 1e6 * beyond
         best = int(np.argmin(costs))
         total += float(costs[best])
         middles[k], ends[k], far[k] = places[best], sides[best], away[best] > _NEAR
         written = np.vstack([written, boxes[best]])
-        taken = np.vstack([taken, boxes[best]])
         if far[k]:
-            taken = np.vstack([taken, np.hstack([leaders[best] - 3, leaders[best] + 3])])
+            drawn = np.vstack([drawn, leaders[best]])
     return (middles, ends, far), total
 
 
-def _meet(lines: Values, boxes: Values) -> NDArray[np.bool_]:
-    """Tell which lines ``[n, k, 2]`` have a point in any of the boxes ``[m, 4]``, ``[n]``."""
-    points = lines[:, :, None]
-    within = np.all((points > boxes[:, :2]) & (points < boxes[:, 2:]), axis=3)
-    return np.asarray(within.any(axis=(1, 2)))
+def _covered(boxes: Values, taken: Values) -> Values:
+    """Area of each box ``[n, 4]`` that others ``[m, 4]`` cover, ``[n]``."""
+    low = np.maximum(boxes[:, None, :2], taken[:, :2])
+    high = np.minimum(boxes[:, None, 2:], taken[:, 2:])
+    area: Values = np.prod(np.clip(high - low, 0, None), axis=2).sum(axis=1)
+    return area
+
+
+def _within(points: Values, boxes: Values) -> NDArray[np.bool_]:
+    """Tell which points ``[..., 1, 2]`` lie in which boxes ``[m, 4]``, ``[..., m]``."""
+    return np.all((points > boxes[:, :2]) & (points < boxes[:, 2:]), axis=-1)
