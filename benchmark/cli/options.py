@@ -59,6 +59,12 @@ Published = Annotated[
         show_default=False,
     ),
 ]
+OwnTracks = Annotated[
+    str, Option("--track", "-t", help="YAML files of tracks of your own, with commas.")
+]
+OwnProtocols = Annotated[
+    str, Option("--protocol", "-p", help="YAML files of protocols of your own, with commas.")
+]
 Store = Annotated[
     Path | None, Option("--store", help="Folder of stage outputs; else the user's cache.")
 ]

@@ -45,12 +45,15 @@ def validate(
         help="What was there before: a folder, or a git revision. New records must then be of "
         "today's versions and have seeds 0 to 2; none may be removed or silently changed."
     )] = "",
+    protocols: options.OwnProtocols = "", tracks: options.OwnTracks = "",
 ) -> None:  # fmt: skip
     """Look at records as a reviewer would: schema, place, scores, versions, what was there."""
+    from benchmark.config.loading import known_by_id
     from benchmark.harness.submission import other_than_today
     from benchmark.records.submissions import earlier, validate
 
-    with earlier(against, path) if against else nullcontext() as base:
+    own = known_by_id(options.split(protocols), options.split(tracks))
+    with own, earlier(against, path) if against else nullcontext() as base:
         found = validate(path, base, other_than_today)
     for problem in found.problems[:_MOST_LINES]:
         echo(problem)
@@ -105,17 +108,21 @@ def verify(
     store: Annotated[
         Path | None, Option(help="Keep what is trained, for the next record; else nothing is kept.")
     ] = None,
+    protocol: options.OwnProtocols = "",
+    track: options.OwnTracks = "",
 ) -> None:
     """Train a record's work again, minutes to hours, and compare; one that holds gets a badge."""
     from benchmark.cli.running import Progress
     from benchmark.config.files import writable
+    from benchmark.config.loading import known_by_id
     from benchmark.harness.repeating import repeat
     from benchmark.records.files import read_record
     from benchmark.records.verified import write_verification
 
     first = read_record(record)
     writable(record.parent, "verify")
-    with located(f"verify {record}"), Progress() as reporter:
+    own = known_by_id(options.split(protocol), options.split(track))
+    with own, located(f"verify {record}"), Progress() as reporter:
         repetition = repeat(first, data_root=data_root, store=store, reporter=reporter)
         badge = repetition.verification()
     points, where = repetition.farthest()

@@ -1,6 +1,7 @@
 """Protocols and tracks by name or file, and the two together: what a run begins with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,27 @@ def load_track(name: str) -> Track:
             if setting:
                 load_protocol(protocol)
     return track
+
+
+@contextmanager
+def known_by_id(protocols: Sequence[str] = (), tracks: Sequence[str] = ()) -> Iterator[None]:
+    """Let records name protocols and tracks of a user's own files by id, as installed ones.
+
+    Raises:
+        BenchError: If one is no YAML file, or not as it should be.
+    """
+    before = {kind: {**files} for kind, files in registry.OWN_FILES.items()}
+    try:
+        for kind, paths in (("protocol", protocols), ("track", tracks)):
+            load: Callable[[str], Protocol | Track]
+            load = load_protocol if kind == "protocol" else load_track
+            for path in paths:
+                if not path.endswith((".yaml", ".yml")):
+                    raise BenchError(f"{kind}: expected a YAML file of your own, got '{path:.80}'")
+                registry.OWN_FILES[kind][load(path).id] = Path(path)
+        yield
+    finally:
+        registry.OWN_FILES.update(before)
 
 
 def set_up(

@@ -243,10 +243,14 @@ def method(label: str, params: Mapping[str, Any] | None = None) -> MethodDeclara
         raise BenchError(f"method {label}: {one_line(error, [file])}") from error
 
 
+OWN_FILES: dict[str, dict[str, Path]] = {"protocol": {}, "track": {}}
+"""Files of a user's own by id, while ``loading.known_by_id`` lets records name them so."""
+
+
 def protocol_files() -> dict[str, Path]:
     """Protocol id to file."""
-    files = _folder("protocols").glob("*.yaml")
-    return {path.stem: path for path in sorted(files, key=lambda path: path.name)}
+    files = sorted(_folder("protocols").glob("*.yaml"), key=lambda path: path.name)
+    return OWN_FILES["protocol"] | {path.stem: path for path in files}
 
 
 @cache
@@ -258,7 +262,8 @@ def _tracks() -> tuple[Mapping[str, Path], Added]:
 def track_files() -> Mapping[str, Path]:
     """Track id to file: in ``protocols/tracks/``, or beside the module that a package names."""
     own, more = _tracks()
-    return {**own} | {n: path.with_name(f"{n}.yaml") for n, (_, path) in more.found.items()}
+    theirs = {name: path.with_name(f"{name}.yaml") for name, (_, path) in more.found.items()}
+    return {**OWN_FILES["track"], **own, **theirs}
 
 
 def is_added_track(name: str) -> bool:

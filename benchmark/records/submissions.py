@@ -211,7 +211,7 @@ def _of_names(record: Record, path: Path) -> Iterator[str]:
                 raise BenchError(f"unknown {kind} '{name}'")
             known = _version(load, str(own) if own and kind == "track" else name)
         except BenchError as error:
-            yield f"{kind}: {error}"
+            yield f"{kind}: {error} (one of your own: --{kind} FILE)"
             continue
         if version != known:
             yield f"{kind}_version: expected {known}, got {version}"

@@ -57,6 +57,27 @@ def test_the_same_machine_gives_the_same_bit_for_bit(path, repetition):
     assert badge.date in badge.words and badge.machine["cpu"] in badge.words
 
 
+def test_a_track_of_ones_own_is_known_by_its_file(tmp_path, monkeypatch):
+    """Records name it by its id, which nobody else knows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COMPATBENCH_STORE", str(tmp_path / "store"))
+    own = Path("own-toy.yaml")
+    own.write_text("id: own-toy\nversion: 1\ntitle: Own\nextends: toy\nrecipe: {epochs: 1}\n")
+    code, _, err = call(
+        "run", "-m", "procrustes", "-p", "extended-class", "-t", own, "--records-only",
+    )  # fmt: skip
+    assert code == 0, err
+    record = "runs/measured/extended-class/own-toy/procrustes/seed-0.json"
+    code, out, _ = call("validate", record)
+    assert code == 2 and "unknown track 'own-toy'" in out and "(one of your own: --track" in out
+    assert call("verify", record)[0] == 2
+    assert call("validate", record, "-t", own)[:2] == (0, "1 records: nothing is wrong\n")
+    code, out, err = call("verify", record, "-t", own)
+    assert code == 0 and out.startswith("bit for bit the same"), err
+    code, _, err = call("validate", record, "-t", "own-toy")
+    assert code == 2 and "expected a YAML file of your own, got 'own-toy'" in err
+
+
 def test_what_a_track_says_since_for_other_protocols_changes_no_bit(repetition):
     parameters = repetition.record.parameters
     track = parameters.track.model_copy(update={"groups": {"scarce": ("a",)}})
