@@ -17,7 +17,7 @@ from benchmark.metrics.kept_share import mean, measured
 from benchmark.ranking.arrays import Floats, Values
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.fit.maps import FittedMap
-from benchmark.upgrade.measure.evaluation import StrategyEvaluation
+from benchmark.upgrade.measure.evaluation import evaluate
 from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import (
     MAIN,
@@ -30,7 +30,7 @@ from benchmark.upgrade.measure.study import (
     scored_ranks,
 )
 from benchmark.upgrade.read.apart import MOST_HELD, Apart
-from benchmark.upgrade.read.gallery import Whole, about_mean, one_pass
+from benchmark.upgrade.read.gallery import Whole, about_mean
 from benchmark.upgrade.read.request import FOUND, Tell
 from benchmark.upgrade.search.strategies import make_plan
 
@@ -87,9 +87,8 @@ def bridge(
     relevant = inputs.pairs(apart.known.rows)
     whole = Whole(inputs.gallery)
     tell(f"searching the whole gallery of {inputs.gallery.rows:,} items")
-    run = StrategyEvaluation(relevant, apart.known, plan, distance, threads=inputs.gallery.threads)
-    (found,) = one_pass(whole, [run.search])
-    ranks = run.evaluated(found, {}).ranks
+    threads = inputs.gallery.threads
+    ranks = evaluate(whole, relevant, apart.known, plan, distance, threads=threads).ranks
     outcomes = {}
     for each in plan.strategies:
         scored, hits = scored_ranks(ranks[each.name], relevant, inputs.criterion)

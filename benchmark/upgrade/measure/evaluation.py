@@ -85,13 +85,34 @@ class StrategyEvaluation:
         self.search = ListsSearch(relevant, known, lists, distance, threads)
 
     def rescoring(self, found: Mapping[str, ListResult]) -> dict[str, PairScores]:
-        """Jobs of the second pass: strategies whose second list scores what the first has found."""
+        """Jobs of the second pass: scores by second lists that the first pass leaves open."""
         return {
             each.name: PairScores(
-                *_window(each, found), self.plan.lists[each.uses[1]], self.distance
+                *self._asked(each, each.merge, found), self.plan.lists[each.uses[1]], self.distance
             )
-            for each in self.strategies if each.merge is not None and not each.merge.searches
+            for each in self.strategies if each.merge is not None
         }  # fmt: skip
+
+    def _asked(
+        self, each: Strategy, merge: TwoLists, found: Mapping[str, ListResult]
+    ) -> tuple[Ints, Ints]:
+        """Queries and rows that the second list scores: those of the first list's window.
+
+        Where both lists are searched, of queries alone with pairs behind both windows; these pairs
+        follow.
+        """
+        query, row = _window(each, found)
+        if not merge.searches:
+            return query, row
+        behind = self._behind(each, merge, found)
+        its_query, its_row = (of[behind] for of in self.relevant.counted_pairs)
+        some = np.isin(query, its_query)
+        return np.append(query[some], its_query), np.append(row[some], its_row)
+
+    def _behind(self, each: Strategy, merge: TwoLists, found: Mapping[str, ListResult]) -> Ints:
+        """Counted pairs whose item is in neither list's window."""
+        first, second = (found[name].ranks for name in each.uses)
+        return np.flatnonzero((first > merge.window) & (second > merge.window))
 
     def evaluated(
         self, found: Mapping[str, ListResult], rescored: Mapping[str, Floats]
@@ -124,11 +145,32 @@ class StrategyEvaluation:
             b[rows >= 0] = rescored[each.name]
         merged = merge.merge(a, b)
         ranks = counted_ranks(merged, rows, self.relevant)
-        if not merge.searches:  # what is behind the first list's window follows in its order
-            ranks = np.where(ranks > 0, ranks, found[first].ranks)
+        # What is behind the first list's window, or both, follows in the order of a list.
+        rest = found[first].ranks
+        if merge.searches:
+            rest = self._following(each, merge, found, rescored[each.name])
+        ranks = np.where(ranks > 0, ranks, rest)
         # Equal ones by row; NaN last.
         order = np.lexsort((rows, np.where(np.isnan(merged), np.inf, -merged)), axis=1)[:, :K]
         return ranks, np.take_along_axis(rows, order, axis=1)
+
+
+    def _following(
+        self, each: Strategy, merge: TwoLists, found: Mapping[str, ListResult], scores: Floats
+    ) -> Ints:
+        """Ranks of the pairs behind both windows, in the second list's order behind all others.
+
+        That order, and those of the first list's window that it has behind the pair's item.
+        """
+        out, behind = found[each.uses[1]].ranks.copy(), self._behind(each, merge, found)
+        asked, _ = self._asked(each, merge, found)
+        n = len(asked) - len(behind)
+        query, places = np.unique(asked[n:], return_inverse=True)
+        starts = np.searchsorted(asked[:n], [query, query + 1])
+        for k, (a, b) in enumerate(starts.T):
+            mine = np.flatnonzero(places == k)
+            out[behind[mine]] += np.searchsorted(np.sort(scores[a:b]), scores[n + mine], "left")
+        return out
 
 
 def _window(each: Strategy, found: Mapping[str, ListResult]) -> tuple[Ints, Ints]:
@@ -140,10 +182,12 @@ def _window(each: Strategy, found: Mapping[str, ListResult]) -> tuple[Ints, Ints
 
 def evaluate(
     blocks: Blocks, relevant: RelevantPairs, known: GalleryBlock, plan: StrategyPlan,
-    distance: str, *, keep_nearest: bool = False,
+    distance: str, *, keep_nearest: bool = False, threads: int | None = None,
 ) -> Evaluated:  # fmt: skip
     """Evaluate the strategies of a plan; arguments as of :class:`StrategyEvaluation`."""
-    run = StrategyEvaluation(relevant, known, plan, distance, keep_nearest=keep_nearest)
+    run = StrategyEvaluation(
+        relevant, known, plan, distance, keep_nearest=keep_nearest, threads=threads
+    )
     (found,) = one_pass(blocks, [run.search])
     jobs = run.rescoring(found)
     return run.evaluated(found, dict(zip(jobs, one_pass(blocks, [*jobs.values()]), strict=True)))

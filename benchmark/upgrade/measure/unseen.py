@@ -232,7 +232,7 @@ class Window:
         place_part = np.where(self.rows >= 0, 1.0 / (k + np.arange(1, w + 1)), 0.0)
         its_total = place_part + np.where(new_rank <= window, 1.0 / (k + new_rank), 0.0)
         alone = np.minimum(np.floor(1.0 / np.maximum(total, 1e-12) - k + 1e-9), window)
-        above = np.empty(len(total))
+        above, behind = np.empty(len(total)), np.empty(len(total))
         for a in range(0, len(total), 4096):
             here = slice(a, a + 4096)
             q = its.query[here]
@@ -240,9 +240,12 @@ class Window:
             fused = (its_total[q] >= total[here, None]) & ~own_place
             among = (new_rank[q] <= alone[here, None]) & ~own_place
             above[here] = fused.sum(axis=1) - among.sum(axis=1)
+            its_rank = np.where(self.rows[q] >= 0, new_rank[q], -np.inf)
+            behind[here] = (its_rank > own[here, None]).sum(axis=1)
         own_counts = own <= alone  # itself is one of the new list's first
         ranks = 1 + above + np.maximum(alone - own_counts, 0)
-        ranks = np.where(total > 0, np.maximum(ranks, 1), 0).astype(np.int64)
+        # What is behind both windows follows in the order of the new list.
+        ranks = np.where(total > 0, np.maximum(ranks, 1), own + behind).astype(np.int64)
         return possible_ranks(ranks, its.query)
 
 
