@@ -121,9 +121,12 @@ def compare(
 
     if left.strip() == right.strip():
         raise BenchError(f"compare: expected two different ones, got '{left:.60}' twice")
-    files = all(map(paired.is_place, (left, right)))
-    records = [] if files else selected(runs, "", protocols, tracks, seeds)
-    pair = [paired.find(word, records) for word in (left, right)]
+    places = [word for word in (left, right) if paired.is_place(word)]
+    records = [] if len(places) == 2 else selected(runs, "", protocols, tracks, seeds)
+    pair = [
+        selected([Path(word)], "", protocols, tracks, seeds) if word in places
+        else paired.find(word, records) for word in (left, right)
+    ]  # fmt: skip
     lines = paired.compare(*pair, cases=split(cases), metrics=split(metrics), by=by)
     doubts = paired.doubts(*pair)
     print_tables([text_table(lines, left.strip(), right.strip(), by, doubts)], form)

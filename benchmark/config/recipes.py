@@ -46,6 +46,8 @@ MARGINS: Mapping[str, float] = {"arcface": 0.5, "cosface": 0.35}
 OF_BACKBONE = ("weights", "weights_sha256", "input_size", "project", "last_stride", "frozen")
 """Settings of one backbone, which hold no more where a model gets another."""
 OF_HEAD = ("scale", "margin")
+OF_MAPS = ("transform_steps", "transform_batch")
+"""Settings of a recipe that nothing but a map's training reads."""
 """Of one head, likewise."""
 
 

@@ -13,7 +13,7 @@ from benchmark.config.backbones import backbone_version
 from benchmark.config.data_roots import Root, root_of
 from benchmark.config.files import digest
 from benchmark.config.reading import Model
-from benchmark.config.recipes import PACKAGED, ModelSpec, Recipe, is_here
+from benchmark.config.recipes import OF_MAPS, PACKAGED, ModelSpec, Recipe, is_here
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError
@@ -33,8 +33,6 @@ TRAINING = 5
 adapter's own file, which names its stages itself. Records keep it."""
 SCORING = 4
 """Raised by whoever changes what an evaluation gives."""
-_OF_MAPS = ("transform_steps", "transform_batch")
-"""Settings of a recipe that nothing but a map's training reads."""
 # Fields of protocols and tracks that are for readers and move no score.
 _WORDS = (
     "title", "source", "question", "scenario", "note", "kind", "subject", "needs_root", "extends",
@@ -161,7 +159,7 @@ def record_key(
     if any(setup.protocol.roles):
         track["groups"] = {role: groups[role] for _, role in setup.protocol.roles}
     if not registry.method_file(label).trains_map:
-        for name in _OF_MAPS:
+        for name in OF_MAPS:
             track.get("recipe", {}).pop(name, None)
     models = [plain_model(model) for model in setup.models]
     sources = [registry.method_file(name).fingerprint for name in (label, "independent")]

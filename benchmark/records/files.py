@@ -214,12 +214,33 @@ def evidence_file(name: str) -> Path:
     raise AbsentError(f"{here}: no such file here; name one, or change to a checkout")
 
 
+def once(found: Iterable[StoredRecord]) -> tuple[list[StoredRecord], list[BenchError]]:
+    """Records of each run once, the first of several; and an error that names each of the others.
+
+    A file that is reached twice is one record.
+    """
+    kept: dict[tuple[object, ...], StoredRecord] = {}
+    errors: dict[Path, BenchError] = {}
+    for stored in found:
+        record = stored.record
+        first = kept.setdefault((
+            record.protocol, record.protocol_version, record.track, record.track_version,
+            record.method, record.seed, record.first_seed, repr(sorted(record.changed.items())),
+        ), stored)  # fmt: skip
+        if first is not stored and real(first.path) != (place := real(stored.path)):
+            errors[place] = BenchError(
+                f"{stored.path}: a record of {record.method}, seed {record.seed}, on "
+                f"{record.protocol} and {record.track} was read before"
+            )
+    return list(kept.values()), list(errors.values())
+
+
 def read_selection(
     roots: Iterable[Path],
     on_damaged: Callable[[BenchError], None] | None = None,
     **chosen: Sequence[Any],
 ) -> list[StoredRecord]:
-    """Records below some folders, or single ones, that have certain values; each once.
+    """Records below some folders, or single ones, that have certain values; each run once.
 
     ``on_damaged`` is as for :func:`benchmark.records.files.find_records`; ``chosen`` has values by
     field of a record (``method``, ``protocol``, ``track``, ``seed``), an empty list is no
@@ -252,7 +273,8 @@ def _read(
     damaged: list[BenchError] = []
     note = damaged.append if on_damaged else None
     found = (each for root in folders for each in find_records(root, note, wanted=wanted))
-    return list({real(each.path): each for each in found}.values()), damaged
+    records, again = once(found)
+    return records, damaged + again
 
 
 def _chosen(

@@ -3,6 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from benchmark.config import registry
+from benchmark.config.recipes import OF_MAPS
+from benchmark.errors import BenchError
 from benchmark.records.record import Record
 from benchmark.records.stage_titles import old_model
 from benchmark.records.verified import TOLERANCE
@@ -68,6 +71,48 @@ def _same_old_model(record: Record, usual: Record) -> bool:
     pairs = [(scores[0][k], scores[1][k]) for k in scores[0].keys() & scores[1].keys()]
     gaps = [100 * abs(a - b) for a, b in pairs if a is not None and b is not None]
     return bool(gaps) and max(gaps) <= TOLERANCE
+
+
+def mixed_settings(records: Sequence[Record]) -> list[str]:
+    """Reasons why scores of a table are not of one work, in words; none where they are.
+
+    Seeds of a method have one code and one set of parameters, and all methods one recipe. Records
+    with changed settings are another row.
+    """
+    done = [record for record in records if record.status == "done"]
+    rows: dict[tuple[str, Place], set[str]] = {}
+    recipes: dict[tuple[str, str], set[str]] = {}
+    for record in done:
+        work = record.adapter and record.adapter.source, sorted(record.config.items())
+        rows.setdefault((record.method, _place(record)), set()).add(repr(work))
+        place = str(_place(record))
+        for setting, value in dict(record.recipe).items():
+            if setting not in OF_MAPS or _trains_map(record.method):
+                recipes.setdefault((place, setting), set()).add(repr(value))
+    out = []
+    mixed = [method for (method, _), works in rows.items() if len(works) > 1]
+    if mixed:
+        out.append(
+            f"Warning: seeds of {', '.join(dict.fromkeys(mixed))} are of several versions of its "
+            "code, or of several parameters: their mean is of none of them. Run them again."
+        )
+    apart = [
+        f"{setting} {' and '.join(sorted(values))}"
+        for (_, setting), values in recipes.items() if len(values) > 1
+    ]  # fmt: skip
+    if apart:
+        out.append(
+            f"Warning: not all of one recipe ({'; '.join(dict.fromkeys(apart))}), so methods, or "
+            "seeds, do not have the same budget. Run them again."
+        )
+    return out
+
+
+def _trains_map(label: str) -> bool:
+    try:
+        return registry.method_file(label).trains_map
+    except BenchError:  # of a package that is not here
+        return True
 
 
 def _place(record: Record) -> Place:

@@ -12,7 +12,7 @@ from benchmark.metrics.intervals import LEAST_GROUPS
 from benchmark.metrics.threshold_draws import FEWEST
 from benchmark.records.record import Record
 from benchmark.report import numbers, outcome, select
-from benchmark.report.comparable import of_another_old_model
+from benchmark.report.comparable import mixed_settings, of_another_old_model
 
 T = TypeVar("T")
 
@@ -249,6 +249,7 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
             f"{'; '.join(_by_seeds(elsewhere))}. Run them again."
         )
     yield from _versions(records[0])
+    yield from mixed_settings(records)
     if len({record.dataset.fingerprint for record in records}) > 1:
         yield "Warning: these records were measured on different data (fingerprints differ)."
     seeds = {record.seed for record in records}

@@ -20,9 +20,9 @@ from benchmark.metrics.intervals import Spread, drawn_spread, mean_difference, m
 from benchmark.metrics.statistics import holm, t_test
 from benchmark.records.details import Details, QueryResults
 from benchmark.records.details_files import find_details
-from benchmark.records.files import StoredRecord, find_records, read_record
+from benchmark.records.files import StoredRecord
 from benchmark.report import notes, numbers
-from benchmark.report.comparable import of_another_old_model
+from benchmark.report.comparable import mixed_settings, of_another_old_model
 from benchmark.report.ranks import LEAST_MODELS
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def doubts(left: Sequence[StoredRecord], right: Sequence[StoredRecord]) -> list[
     sides = [[s.record for s in side if _is_done(s)] for side in (left, right)]
     one, other = ({(r.protocol, r.track, r.seed) for r in side} for side in sides)
     compared = [r for r in chain(*sides) if (r.protocol, r.track, r.seed) in one & other]
-    found = [*notes.divergence(compared)]
+    found = [*notes.divergence(compared), *mixed_settings(compared)]
     if elsewhere := of_another_old_model(compared):
         seeds = notes.seed_words(sorted({record.seed for record in elsewhere}))
         found.append(
@@ -245,16 +245,8 @@ def is_place(name: str) -> bool:
 
 
 def find(name: str, records: Sequence[StoredRecord]) -> list[StoredRecord]:
-    """The records that a word means: of a file or folder, or of a method among ``records``.
-
-    Raises:
-        BenchError: If there is none.
-    """
-    path, name = Path(name), name.strip()
-    if path.suffix == ".json" or path.is_file():
-        return [StoredRecord(read_record(path), path)]
-    if is_place(name):
-        return find_records(path)
+    """The records of a method among ``records``; BenchError if there is none."""
+    name = name.strip()
     chosen = [stored for stored in records if stored.record.method == name]
     if not chosen:
         raise unknown("method among these records", name, {s.record.method for s in records})

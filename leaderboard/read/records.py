@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.config.places import real
 from benchmark.errors import BenchError
 from benchmark.records.details import Details, unpack_details
 from benchmark.records.details_files import check_digest, details_path
-from benchmark.records.files import Attempt, StoredRecord, find_records
+from benchmark.records.files import Attempt, StoredRecord, find_records, once
 from benchmark.records.record import Record
 from benchmark.records.verified import Verified, read_verification
 from leaderboard.read.processes import MANY, working
@@ -39,27 +38,9 @@ def read_folders(roots: Sequence[Path]) -> tuple[list[StoredRecord], list[Skippe
             return results()
 
     errors: list[BenchError] = []
-    kept: dict[tuple[object, ...], StoredRecord] = {}
-    reached: set[Path] = set()
-    for stored in (each for root in roots for each in find_records(root, errors.append, read_all)):
-        record = stored.record
-        identity = (
-            record.protocol, record.protocol_version, record.track, record.track_version,
-            record.method, record.seed, record.first_seed, repr(sorted(record.changed.items())),
-        )  # fmt: skip
-        place = real(stored.path) if len(roots) > 1 else stored.path
-        if place in reached:
-            continue
-        reached.add(place)
-        if identity in kept:
-            errors.append(BenchError(
-                f"{stored.path}: a record of {record.method}, seed {record.seed}, on "
-                f"{record.protocol} and {record.track} was read before"
-            ))  # fmt: skip
-        else:
-            kept[identity] = stored
-    skipped = sorted((skip(error, roots) for error in errors), key=lambda each: each.file)
-    return list(kept.values()), list(dict.fromkeys(skipped))
+    records, again = once(r for root in roots for r in find_records(root, errors.append, read_all))
+    skipped = sorted((skip(error, roots) for error in errors + again), key=lambda each: each.file)
+    return records, list(dict.fromkeys(skipped))
 
 
 def read_details(stored: StoredRecord) -> tuple[Details | None, bytes]:

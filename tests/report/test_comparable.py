@@ -2,9 +2,10 @@
 
 from support.records import make_record
 
-from benchmark.records.record import Run
+from benchmark.records.record import AdapterVersion, Run
 from benchmark.records.stage_titles import old_model
-from benchmark.report.comparable import comparable, of_another_old_model
+from benchmark.report.comparable import comparable, mixed_settings, of_another_old_model
+from benchmark.report.notes import notes
 from benchmark.report.select import unranked
 
 
@@ -107,3 +108,33 @@ def test_a_record_may_lack_a_metric() -> None:
 def test_what_a_method_refuses_is_kept() -> None:
     refused = make_record("bct", 0.5, reason="not here", bounds={})
     assert len(comparable([make_record("independent", 0.1), refused])) == 2
+
+
+def test_seeds_of_several_versions_are_told() -> None:
+    """A mean over two weights, or two versions of a method's code, is of neither."""
+    made = [make_record("bct", 0.5, seed=seed) for seed in range(3)]
+    assert mixed_settings([*made, make_record("fct", 0.5)]) == []
+    heavy = made[0].model_copy(update={"config": {"weight": 5.0}})
+    (line,) = mixed_settings([heavy, *made[1:], make_record("fct", 0.5)])
+    assert line.startswith("Warning: seeds of bct are of several versions of its code, or of sev")
+    code = AdapterVersion(module="methods.bct", package="compatbench", source="another")
+    (line,) = mixed_settings([made[0].model_copy(update={"adapter": code}), *made[1:]])
+    assert "seeds of bct" in line
+    swept = [r.model_copy(update={"changed": {"bct.weight": 5}}) for r in (heavy, made[1])]
+    assert mixed_settings([swept[0], made[0]]) == []
+
+
+def test_another_budget_is_told() -> None:
+    """Of a training among all; of a map's training among methods that have one."""
+    made = [make_record(method, 0.5) for method in ("independent", "bct", "fct", "fastfill")]
+    recipe = made[0].recipe.model_copy(update={"transform_steps": 90})
+    longer = [record.model_copy(update={"recipe": recipe}) for record in made]
+    assert mixed_settings([*longer[:2], *made[2:]]) == [], "these train no map"
+    (line,) = mixed_settings([*made[:3], longer[3]])
+    assert "not all of one recipe (transform_steps 600 and 90)" in line
+    recipe = made[0].recipe.model_copy(update={"epochs": 12})
+    (line,) = mixed_settings([*made[:3], made[3].model_copy(update={"recipe": recipe})])
+    assert "(epochs 1 and 12)" in line
+    assert any("epochs 1 and 12" in each for each in notes([
+        *made[:3], made[3].model_copy(update={"recipe": recipe}),
+    ], ["cmc_at_1"]))  # fmt: skip

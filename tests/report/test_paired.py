@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -268,6 +269,24 @@ def test_few_identities_have_no_interval_and_that_is_told(tmp_path) -> None:
         notes = "\n".join(text_table(lines, "bct", "mixbct", by).notes)
         assert ("No interval where there are fewer than 5 identities." in notes) == told
         assert ("Holm: corrected for the 4 lines" in notes) != told
+
+
+def test_folders_are_chosen_from_as_other_records_are(tmp_path) -> None:
+    """By protocol and seed; a folder that holds a run of the other again adds nothing."""
+    for seed in (0, 1):
+        for i, name in enumerate(("bct", "mixbct")):
+            for protocol in ("open-class", "open-data"):
+                stored(tmp_path / name, name, drawn(2 * seed + i, 0), WHO, seed, protocol=protocol)
+    folders = [tmp_path / name for name in ("bct", "mixbct")]
+    words = ("-p", "open-data", "--seeds", "1", "--format", "csv")
+    code, out, err = call("compare", *folders, *words)
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert {(row["protocol"], row["seeds"]) for row in rows} == {("open-data", "1")}
+    shutil.copytree(tmp_path / "bct", tmp_path / "again")
+    code, out, err = call("table", folders[0], tmp_path / "again", "--format", "csv")
+    assert code == 0 and err.count("was read before") == 4
+    assert out == call("table", folders[0], "--format", "csv")[1]
 
 
 def test_a_folder_of_one_name_is_a_place(tmp_path, monkeypatch):
