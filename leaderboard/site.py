@@ -232,6 +232,7 @@ class _SitePages:
         return {
             "n_records": len(self.stored), "newest": self.newest[0],
             "kinds": kinds_words(board.scenario for board in self.boards),
+            "frozen": {any(m.frozen for m in s.record.models.values()) for s in self.stored},
             "evidence": self.evidence, "pairs": bool(self.pairs), "pays": bool(self.pays),
         }  # fmt: skip
 

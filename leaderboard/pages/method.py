@@ -260,17 +260,28 @@ def _good(found: Sequence[tuple[RankedBoard, Effect]]) -> list[str]:
 
 
 def _bad(found: Sequence[tuple[RankedBoard, Effect]]) -> list[str]:
-    """The boards on which doing without is better, or new/new suffers; otherwise the least good."""
+    """The boards on which doing without is better, or new/new suffers; otherwise the least good.
+
+    Better is beyond the interval, where there is one.
+    """
     hurting = [(b, e) for b, e in found if e.hurts]
-    losing = sorted((each for each in found if _more(*each) <= 0), key=lambda each: _more(*each))
+    losing = sorted((each for each in found if _is_bad(*each)), key=lambda each: _more(*each))
     parts = []
     if hurting:
         parts.append(f"new/new, which it lowers on {len(hurting)} of {len(found)} boards.")
     parts += [_on(*each) for each in losing[: _MOST - bool(hurting)]]
     if not parts:
         least = min(found, key=lambda each: _more(*each))
-        return ["nothing that was measured here; least good:", _on(*least)]
+        unsure = " beyond its interval" if _more(*least) <= 0 else ""
+        return [f"nothing that was measured here{unsure}; least good:", _on(*least)]
     return parts
+
+
+def _is_bad(board: RankedBoard, effect: Effect) -> bool:
+    """Tell a method that keeps no more than doing without, beyond the interval if there is one."""
+    high = effect.share.high
+    sure = not effect.enough or high is None or high < board.without
+    return sure and _more(board, effect) <= 0
 
 
 def _on(board: RankedBoard, effect: Effect) -> str:

@@ -410,6 +410,10 @@ def test_three_sentences(several):
     shaky = boards_of([*three("independent", (-1.2, -1.5, -0.7)), *three("fct", (0.1, 0.9, -0.4))])
     none = dict(sentences(method_info("fct"), shaky))["Good for"]
     assert none[0].startswith("nothing that was measured here")  # 20 % on average, and nothing sure
+    worse = boards_of([*three("independent", (0.1, 0.1, 0.1)), *three("fct", (-0.9, 0.4, -0.1))])
+    bad = dict(sentences(method_info("fct"), worse))["Bad for"]
+    assert bad[0] == "nothing that was measured here beyond its interval; least good:"
+    assert "below the old model" in bad[1]
     bad = dict(sentences(method_info("l2"), [several]))["Bad for"]
     assert bad == ["new/new, which it lowers on 1 of 1 boards."]
 
