@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -19,8 +20,10 @@ from benchmark.harness.requests import Key, Request
 from benchmark.harness.store import DETAILS, Store
 from benchmark.records.details_files import check_beside, queries_path
 from benchmark.records.files import read_record
+from benchmark.records.provenance import code_version
 from benchmark.records.record import Record
 from benchmark.records.slim import write_queries, write_slim
+from benchmark.records.verified import verification_path
 
 Existing = Literal["skip", "missing", "overwrite"]
 Records = dict[Key, Record]
@@ -75,9 +78,11 @@ def carry_out(
 def _stored_records(request: Request, out: Path, existing: Existing, reporter: Reporter) -> Records:
     """Records of a request that are there already; loads neither torch nor any method.
 
-    One that is not as it was written, or whose details are not, is reported and left out.
+    One that is not as it was written, or whose details are not, is reported and left out; so is,
+    with ``skip``, one of uncommitted code where all is committed now.
     """
     records: Records = {}
+    clean = cache(lambda: code_version().dirty is False)
     if existing == "overwrite":
         return records
     source = data_source(request.setup, request.data_root)
@@ -91,7 +96,8 @@ def _stored_records(request: Request, out: Path, existing: Existing, reporter: R
             record = read_record(path)
             # Its trainings have the precision that is asked for, if one is.
             precise = request.precision in ("recipe", record.environment.get("precision"))
-            if existing == "missing" or (record.key == key and precise):
+            outdated = record.run.code.dirty is True and clean()
+            if existing == "missing" or (record.key == key and precise and not outdated):
                 check_beside(record, path)
                 records[label, seed] = record
         except BenchError as error:
@@ -147,13 +153,20 @@ class _Writer:
         name = f"record-{digest(str(real(path)))[:24]}"
         with store.lock(name) if os.access(store.root, os.W_OK) else nullcontext():
             there = None if self.anew else _whole(path)
-            if there is None or _says(there) != _says(record):
+            if there is None or _is_other(record, there):
                 write_slim(path, record, base, packed, of_base or b"")
+                verification_path(path).unlink(missing_ok=True)  # of an earlier record
             if self.queries and packed is not None:
                 write_queries(path, packed)
             else:
                 queries_path(path).unlink(missing_ok=True)  # of an earlier record
             self.known[key] = read_record(path)  # what is shown is what was written
+
+
+def _is_other(record: Record, there: Record) -> bool:
+    """Tell another result, or the same by code that is committed since."""
+    committed = there.run.code.dirty is True and record.run.code.dirty is False
+    return committed or _says(there) != _says(record)
 
 
 def _says(record: Record) -> dict[str, Any]:

@@ -283,7 +283,7 @@ def _apart(
 def _of_origin(record: Record) -> Iterator[str]:
     code = record.run.code
     if code.dirty is not False or (code.commit is None and code.version is None):
-        yield "run.code: expected a clean commit: commit the method, then run it again"
+        yield "run.code: expected a clean commit: commit the method, then run it again as before"
 
 
 def _same(path: Path, earlier: Path) -> bool:

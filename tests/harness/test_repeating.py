@@ -18,6 +18,7 @@ from benchmark.data import rendering
 from benchmark.errors import BenchError
 from benchmark.harness.repeating import Repetition, other_work, repeat, request_of
 from benchmark.records.files import read_record
+from benchmark.records.record import CodeVersion
 from benchmark.records.verified import read_verification, verification_path, write_verification
 
 MEASURED = Path(__file__).parents[2] / "results" / "measured"
@@ -76,6 +77,30 @@ def test_a_track_of_ones_own_is_known_by_its_file(tmp_path, monkeypatch):
     assert code == 0 and out.startswith("bit for bit the same"), err
     code, _, err = call("validate", record, "-t", "own-toy")
     assert code == 2 and "expected a YAML file of your own, got 'own-toy'" in err
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_code_that_is_committed_since_writes_a_record_again(tmp_path, monkeypatch, committed):
+    """From the store, without its badge, which is of the record before."""
+    import benchmark.harness.record_builder as builder
+    from benchmark.harness import runs
+
+    def run(dirty):
+        version = CodeVersion(version="0.1.0", commit="0" * 40, dirty=dirty)
+        for module in (builder, runs):
+            monkeypatch.setattr(module, "code_version", lambda: version)
+        return run_toy(["procrustes"], tmp_path, **ONE_EPOCH)
+
+    run(dirty=True)
+    (found,) = tmp_path.glob("out/**/procrustes/seed-0.json")
+    first = read_record(found)
+    badge = repeat(first, store=tmp_path / "again").verification()
+    write_verification(found, badge)
+    run(dirty=not committed)
+    again = read_record(found)
+    assert again.run.code.dirty is (not committed) and again.checkpoints == first.checkpoints
+    assert (again.seal == first.seal) is (not committed)
+    assert verification_path(found).exists() is (not committed)
 
 
 def test_what_a_track_says_since_for_other_protocols_changes_no_bit(repetition):
