@@ -83,6 +83,8 @@ def measured(
     checkpoints: Path | None = None,
 ) -> Outcome:
     """Run a stage; returns its facts, and what it used. Checkpoints lie in ``out`` by default."""
+    import torch
+
     from benchmark.harness.stages import Context, run_stage
     from benchmark.training.device import Device, effective_precision, torch_device
 
@@ -105,6 +107,7 @@ def measured(
     if isinstance(work, TrainingWork):
         requested = work.recipe.get("precision", "32-true")
         used["precision"] = effective_precision(requested, kind)
+        used["threads"] = torch.get_num_threads()
     return facts, used
 
 

@@ -56,9 +56,6 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
     metas = {s.name: store.meta(s.name) for s in result.stages}
     trained = [s for s in result.stages if isinstance(s.work, TrainingWork | TakenWork)]
     facts = {} if evaluation is None else metas[evaluation.name]["facts"]
-    # Not every machine has the precision of training that a recipe sets.
-    precisions = {m["run"]["precision"] for m in metas.values() if "precision" in m["run"]}
-    threads, precision = str(torch.get_num_threads()), ", ".join(sorted(precisions))
     values = {
         "schema": SCHEMA, "kind": "measured", "key": result.key, "training": TRAINING,
         "protocol": setup.protocol.id, "protocol_version": setup.protocol.version,
@@ -89,7 +86,7 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
             for meta in metas.values()
             if "checkpoint" in meta["facts"]
         },
-        "environment": packages() | hardware() | {"threads": threads, "precision": precision},
+        "environment": packages() | hardware() | _of_trainings(metas),
         "run": _run(result, metas),
         "backfilling": evaluation and _output(store, evaluation, BACKFILLING),
         "side": facts.get("side"),
@@ -102,6 +99,19 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
         "queries": evaluation and metas[evaluation.name]["files"][DETAILS]["digest"],
     }  # fmt: skip
     return build(Record, values, "record")
+
+
+def _of_trainings(metas: Metas) -> dict[str, str]:
+    """Threads and precision of the trainings, whichever process did them, by a comma if several.
+
+    Not every machine has the precision that a recipe sets.
+    """
+    runs = [meta["run"] for meta in metas.values()]
+    threads, precisions = (
+        sorted({str(run[key]) for run in runs if key in run}) for key in ("threads", "precision")
+    )
+    here = [str(torch.get_num_threads())]  # of an earlier store, whose trainings do not say it
+    return {"threads": ", ".join(threads or here), "precision": ", ".join(precisions)}
 
 
 def shortened(curve: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,7 +195,10 @@ def _run(result: Result, metas: Metas) -> dict[str, Any]:
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "code": code_version(), "argv": public(sys.argv[1:]),
-        "stages": {m["title"]: m["run"] for m in metas.values()},
+        "stages": {
+            m["title"]: {k: v for k, v in m["run"].items() if k != "threads"}
+            for m in metas.values()
+        },
         "seconds": {kind: round(value, 3) for kind, value in seconds.items()},
         "peak_memory_bytes": max(m["run"].get("peak_memory_bytes", 0) for m in metas.values()),
         "training_cost": _training_cost(result, metas),

@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from support.command import call
 from support.stored import write
-from support.toy_runs import ONE_EPOCH, run_toy
+from support.toy_runs import ONE_EPOCH, run_toy, toy
 
 from benchmark.data import rendering
 from benchmark.errors import BenchError
@@ -77,6 +78,21 @@ def test_a_track_of_ones_own_is_known_by_its_file(tmp_path, monkeypatch):
     assert code == 0 and out.startswith("bit for bit the same"), err
     code, _, err = call("validate", record, "-t", "own-toy")
     assert code == 2 and "expected a YAML file of your own, got 'own-toy'" in err
+
+
+def test_threads_are_those_of_the_trainings(tmp_path):
+    """Whoever takes a training from the store says how that was done."""
+    before, told = torch.get_num_threads(), []
+    try:
+        for threads, out in ((before + 1, "a"), (before, "b")):
+            torch.set_num_threads(threads)
+            toy(["independent", "bct"], tmp_path / "store", tmp_path / out, settings=ONE_EPOCH)
+            (path,) = (tmp_path / out).glob("**/independent/seed-0.json")
+            told.append(read_record(path).environment["threads"])
+    finally:
+        torch.set_num_threads(before)
+    assert told == [str(before + 1)] * 2
+    assert "threads" not in path.read_text().partition('"run"')[2]
 
 
 @pytest.mark.parametrize("committed", [True, False])
