@@ -13,10 +13,32 @@ _MAP_TRAINING = {
 """Names of ``benchmark.contract`` that train a map, the bases that do, and a recipe's settings."""
 
 
+_OF_OLD = {"OldClassifier", "OldClassifierTraining"}
+"""Names of ``benchmark.contract`` whose rows of class means have the new classifier's scale."""
+
+
 @cache
 def syntax_tree(source: bytes) -> ast.Module:
     """The syntax tree of a module's source."""
     return ast.parse(source)
+
+
+def declared(source: bytes, name: str, usual: Any) -> Any:
+    """Literal value of a name in a module or a class; ``usual`` where it is not set."""
+    found = assigned(source, name)
+    return usual if found is None else ast.literal_eval(found)
+
+
+def assigned(source: bytes, name: str) -> ast.expr | None:
+    """Value of a name in a module or a class; None where it is not set."""
+    if name.encode() not in source:
+        return None
+    for node in ast.walk(syntax_tree(source)):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if ast.unparse(target) == name:
+                return node.value
+    return None
 
 
 @cache
@@ -26,6 +48,23 @@ def names_map_training(source: bytes) -> bool:
     By an import, as an attribute, or as a text of its own: ``getattr(recipe, "transform_steps")``.
     """
     return any(not _MAP_TRAINING.isdisjoint(_names(n)) for n in ast.walk(syntax_tree(source)))
+
+
+@cache
+def names_scale(source: bytes) -> bool:
+    """Tell whether a module's code reads a classifier's scale, or builds a classifier with it."""
+    nodes = [*ast.walk(syntax_tree(source))]
+    built = any(
+        alias.name in _OF_OLD for n in nodes if isinstance(n, ast.ImportFrom) for alias in n.names
+    )
+    return built or any(
+        isinstance(n, ast.Attribute) and n.attr == "scale" and _last(n.value) in ("spec", "head")
+        for n in nodes
+    )
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _names(node: ast.AST) -> list[str]:

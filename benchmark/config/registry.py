@@ -28,7 +28,14 @@ from benchmark.config.entry_points import (
     one_line,
     package_of,
 )
-from benchmark.config.fingerprints import fingerprint, names_map_training, syntax_tree
+from benchmark.config.fingerprints import (
+    assigned,
+    declared,
+    fingerprint,
+    names_map_training,
+    names_scale,
+    syntax_tree,
+)
 from benchmark.config.imported import imported_files
 from benchmark.config.reading import build
 from benchmark.errors import BenchError, PassedOverWarning, unknown
@@ -79,12 +86,12 @@ class MethodFile:
     @property
     def builds_on(self) -> tuple[str, ...]:
         """Methods of which it declares to take parts."""
-        return tuple(_declared(self.source, "builds_on", ()))
+        return tuple(declared(self.source, "builds_on", ()))
 
     @property
     def variant_of(self) -> str:
         """The method of which it declares to be a variant; empty otherwise."""
-        return str(_declared(self.source, "variant_of", ""))
+        return str(declared(self.source, "variant_of", ""))
 
     @property
     def summary(self) -> str:
@@ -94,7 +101,7 @@ class MethodFile:
     @property
     def variants(self) -> tuple[str, ...]:
         """Names of the declared variants."""
-        found = _assigned(self.source, "variants")
+        found = assigned(self.source, "variants")
         if not isinstance(found, ast.Dict):
             return ()
         return tuple(ast.literal_eval(key) for key in found.keys if key)
@@ -108,14 +115,14 @@ class MethodFile:
     @property
     def control(self) -> bool:
         """Tell whether it declares that it is a control."""
-        return _declared(self.source, "control", False) is True
+        return declared(self.source, "control", False) is True
 
     def fidelity(self, variant: str = "") -> str:
         """The source that the method, or a variant, was built from; empty where it does not say so.
 
         BenchError if it says something else than :data:`~benchmark.config.declarations.FIDELITIES`.
         """
-        said = _declared(self.source, "fidelity", "")
+        said = declared(self.source, "fidelity", "")
         if isinstance(said, dict):
             said = said.get(variant, said.get("", ""))
         if said and said not in FIDELITIES:
@@ -123,29 +130,18 @@ class MethodFile:
         return str(said)
 
     @property
+    def reads_scale(self) -> bool:
+        """Tell whether it may read the scale of the new classifier's logits."""
+        return self._any(names_scale)
+
+    @property
     def trains_map(self) -> bool:
         """Tell whether it may train a map step by step: another package's method always may."""
-        own = not self.module.startswith("methods.")
-        own = own or any(names_map_training(file.source) for file in (self, *self.imported))
-        return own or any(method_file(name).trains_map for name in self.builds_on)
+        return not self.module.startswith("methods.") or self._any(names_map_training)
 
-
-def _declared(source: bytes, name: str, usual: Any) -> Any:
-    """Literal value of a name in a module or a class; ``usual`` where it is not set."""
-    found = _assigned(source, name)
-    return usual if found is None else ast.literal_eval(found)
-
-
-def _assigned(source: bytes, name: str) -> ast.expr | None:
-    """Value of a name in a module or a class; None where it is not set."""
-    if name.encode() not in source:
-        return None
-    for node in ast.walk(syntax_tree(source)):
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if ast.unparse(target) == name:
-                return node.value
-    return None
+    def _any(self, told: Callable[[bytes], bool]) -> bool:
+        files = (self, *self.imported, *map(method_file, self.builds_on))
+        return any(told(file.source) for file in files)
 
 
 def _folder(package: str) -> Path:

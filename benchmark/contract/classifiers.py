@@ -72,8 +72,9 @@ class OldClassifier(nn.Module):
         class that K does not know: the mean old feature of the class. Its length and bias, which
         the paper leaves open (its classifiers are cosines), are the means of those of K's rows,
         which favours no class. Where K is discarded, or knows no class of the new data, every row
-        is such a mean, normalised, and the logits are cosines at the new classifier's scale: at
-        scale 1 a softmax over C cosines cannot fall below log C - 2 and would teach nothing.
+        is such a mean, normalised, and the logits are cosines at the new classifier's scale, which
+        a softmax one has by its classes (:func:`benchmark.models.heads.cosine_scale`): at scale 1
+        a softmax over C cosines cannot fall below log C - 2 and would teach nothing.
 
         Source:
             BCT section 2.5; MixBCT section 3.1 (the old classifier is discarded).

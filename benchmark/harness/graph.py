@@ -166,7 +166,16 @@ def record_key(
     return digest([
         protocol, track, models, source, label, setup.params(label), seed, first_seed, sources,
         TRAINING, SCORING, *(["one index"] if one_index(setup, label) else []),
+        *(["cosines"] if any(cosines_of_softmax(m, label) for m in setup.models[1:]) else []),
     ])  # fmt: skip
+
+
+def cosines_of_softmax(model: ModelSpec, label: str) -> bool:
+    """Tell a method that may compare by cosines beside a new classifier that has no scale.
+
+    Earlier code took that of margin heads; the names of stages and records say so.
+    """
+    return model.head == "softmax" and registry.method_file(label).reads_scale
 
 
 def one_index(setup: Setup, label: str) -> bool:

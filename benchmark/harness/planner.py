@@ -22,6 +22,7 @@ from benchmark.harness.graph import (
     Result,
     Stage,
     UpdateStage,
+    cosines_of_softmax,
     data_source,
     data_stage,
     frozen_views,
@@ -295,7 +296,7 @@ class _Layout:
             **usual, where=self._where(i), method=label, config=dataclasses.asdict(method),
             source=registry.method_file(label).fingerprint, distance=track.distance,
             old_head=self.setup.protocol.old_head if method.reads_old_head else "discarded",
-            **inputs,
+            cosines=i > 0 and cosines_of_softmax(self.setup.models[i], label), **inputs,
         )  # fmt: skip
         verb = "train" if method.own_model else "fit"
         return Stage(StageTitle(verb, f"{label}{step}", self._seed(i)), work)

@@ -50,6 +50,7 @@ from benchmark.harness.store import (
 )
 from benchmark.harness.work import PlainValues
 from benchmark.models.frozen import find_features
+from benchmark.models.heads import cosine_scale
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextModel, embed_texts
 from benchmark.models.weights import weights_file
@@ -211,9 +212,11 @@ def update(work: kinds.UpdateWork[Path], context: Context) -> Facts:
         side = work.new_side, work.new_side_model
         features = work.independent_features
         independent = _generation(blocks, work.independent, features, True, *side)
-    spec = _spec(work.spec, work.weights)
+    spec, data = _spec(work.spec, work.weights), _training_data(dataset, work)
+    if spec.head == "softmax":  # which has no scale; methods that compare by cosines need one
+        spec = spec.model_copy(update={"scale": cosine_scale(len(data.classes))})
     job = UpdateJob(
-        data=_training_data(dataset, work), chain=chain, independent=independent,
+        data=data, chain=chain, independent=independent,
         spec=spec, distance=work.distance, trainer=_trainer(work, context),
         n_classes=len(dataset.class_names),
     )  # fmt: skip

@@ -172,6 +172,7 @@ class UpdateWork(TrainingWork[T]):
     source: str  # fingerprint of the adapter
     old_head: str
     distance: str
+    cosines: bool = False  # to rows of a softmax classifier, scaled by their number
     models: Annotated[tuple[T, ...], Role("model{}")] = ()
     features: Annotated[tuple[T, ...], Role("features{}")] = ()
     independent: Annotated[T | None, Role("independent")] = None

@@ -8,6 +8,7 @@ from support.toy_runs import ONE_EPOCH, run_toy
 from benchmark.config import registry
 from benchmark.harness.planner import make_plan
 from benchmark.harness.requests import make_request
+from benchmark.models.heads import cosine_scale
 
 KEPT = {"protocol.old_head": "kept", "data.classes": 16}
 UNREAD = [m for m in registry.method_files() if not registry.method(m).reads_old_head]
@@ -44,3 +45,28 @@ def test_the_old_classifier_changes_nothing(method, tmp_path, monkeypatch) -> No
     monkeypatch.setattr(kind, "reads_old_head", True)
     given = run_toy([method], tmp_path / "given", **ONE_EPOCH, **KEPT)[method]
     assert given.scores == spared.scores
+
+
+@pytest.mark.parametrize(("head", "scale"), [("softmax", None), ("arcface", 16.0)])
+def test_a_softmax_classifier_has_no_scale_of_its_own(head, scale, tmp_path, monkeypatch) -> None:
+    """Cosines to class means are scaled by the classes there, not by the scale of margin heads."""
+    kind, seen = type(registry.method("bct")), []
+    prepare = kind.prepare
+    monkeypatch.setattr(kind, "prepare", lambda *of: seen.append(prepare(*of)) or seen[-1])
+    run_toy(["bct"], tmp_path, **ONE_EPOCH, **{"new.head": head, "data.classes": 16})
+    (classifier,) = seen
+    assert classifier.scale == pytest.approx(scale or cosine_scale(len(classifier.weight)))
+
+
+def test_stages_whose_cosines_a_softmax_classifier_scales_have_names_of_their_own() -> None:
+    def cosines(method: str, **settings: object) -> list[object]:
+        request = make_request([method], "open-class", "toy", seeds=[0], settings=settings)
+        plan = make_plan(request.setup, [method], [0])
+        result = next(r for r in plan.results if r.label == method)
+        return [stage.work.params().get("cosines", False) for stage in result.updates]
+
+    for method in ("bct", "bct-linear", "bt2", "matryoshka-bct", "oca", "unibct"):
+        assert cosines(method, **{"new.head": "softmax"}) == [True], method
+        assert cosines(method) == [False], method
+    for method in ("l2", "mixbct", "contrast", "fct"):
+        assert cosines(method, **{"new.head": "softmax"}) == [False], method
