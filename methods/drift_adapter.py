@@ -6,14 +6,14 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from benchmark.contract import FittedMap, Trainer, VectorMap, drawing_from
+from benchmark.contract import FittedMap, Pairs, Trainer, VectorMap, drawing_from
 from benchmark.models.closed_form import Scaled
 from benchmark.training.closed_form import diagonal
 
 
 @dataclass(frozen=True)
 class DriftAdapter(VectorMap):
-    """Procrustes, U V^T x + b of rank 64 or x + W2 GELU(W1 x), then the diagonal S.
+    """Procrustes, or U V^T x + b of rank 64 or x + W2 GELU(W1 x) and then the diagonal S.
 
     The three maps are ``procrustes``, ``low-rank`` (in closed form; the paper trains it) and
     ``residual-mlp``, on at most ``pairs`` pairs. Of vectors of 64 numbers, as on the tracks for two
@@ -30,7 +30,7 @@ class DriftAdapter(VectorMap):
     builds_on = ("procrustes", "low-rank", "residual-mlp")
     ranges = {"rank": "[1, inf)", "hidden": "[1, inf)", "pairs": "[2, inf)"}
     variants = {
-        "procrustes": {"map": "procrustes"}, "low-rank": {"map": "low-rank"},
+        "procrustes": {"map": "procrustes", "scaling": False}, "low-rank": {"map": "low-rank"},
         "unscaled": {"scaling": False}, "pairs-100": {"pairs": 100}, "pairs-500": {"pairs": 500},
         "pairs-2000": {"pairs": 2000},
     }  # fmt: skip
@@ -48,13 +48,23 @@ class DriftAdapter(VectorMap):
         with drawing_from(trainer.seed, "drift-adapter"):
             rows = torch.randperm(len(source))[: self.pairs]
         x, y = (source, target) if self.pairs is None else (source[rows], target[rows])
-        inner = {
-            "procrustes": lambda: self.other("procrustes"),
-            "low-rank": lambda: self.other("low-rank", rank=self.rank),
-            "mlp": lambda: self.other("residual-mlp", hidden=self.hidden),
-        }[self.map]()
-        fitted, curves = inner.fit_vectors(x, y, trainer)
+        return self._scaled(self._inner().fit_vectors(x, y, trainer), x, y)
+
+    def fit_pairs(self, pairs: Pairs, trainer: Trainer) -> FittedMap:
+        """All pairs in the views of each epoch, where a recipe has these; a part of them once."""
+        if self.pairs is not None:
+            return super().fit_pairs(pairs, trainer)
+        return self._scaled(self._inner().fit_pairs(pairs, trainer), *self.ends(pairs))
+
+    def _inner(self) -> VectorMap:
+        name, params = {
+            "procrustes": ("procrustes", {}), "low-rank": ("low-rank", {"rank": self.rank}),
+            "mlp": ("residual-mlp", {"hidden": self.hidden}),
+        }[self.map]  # fmt: skip
+        return self.other(name, **params)
+
+    def _scaled(self, found: FittedMap, x: Tensor, y: Tensor) -> FittedMap:
+        fitted, curves = found
         if self.scaling:
-            scale = diagonal(fitted(x).detach().double(), y.double())
-            fitted = Scaled.of(fitted, scale)
+            fitted = Scaled.of(fitted, diagonal(fitted(x).detach().double(), y.double()))
         return fitted, curves

@@ -1,5 +1,7 @@
 """Methods that embed queries by both models, or map them: identities, and equations in float64."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,8 @@ from support.toy_runs import ONE_EPOCH, run_toy
 from support.upgrades import unit
 
 from benchmark.config import registry
-from benchmark.contract import Between, Conversion
+from benchmark.config.recipes import Recipe
+from benchmark.contract import Between, Conversion, Pairs, Trainer
 from benchmark.errors import BenchError
 from benchmark.metrics import backfill_curves
 from benchmark.models.parts import Affine
@@ -99,6 +102,25 @@ def test_drift_adapter_scales_each_dimension_of_its_map(arrays, map):
     scaled = fitted("drift-adapter", arrays, {"map": map, **params}).view(new)
     assert scaled == pytest.approx(without * factor, abs=1e-5)
     assert ((scaled - y) ** 2).sum() <= ((without - y) ** 2).sum()
+
+
+def test_drift_adapter_leaves_a_rotation_as_it_is(arrays):
+    """The paper has S after the other two maps."""
+    found = fitted("drift-adapter:procrustes", arrays).view(arrays[1])
+    assert found == pytest.approx(fitted("procrustes:query", arrays).view(arrays[1]), abs=1e-6)
+
+
+def test_drift_adapter_sees_the_views_of_each_epoch(arrays, monkeypatch):
+    """As the map that it trains does; a part of the pairs is fixed."""
+    old, new, _ = arrays
+    epochs: list[int] = []
+    pairs = Pairs(torch.from_numpy(old), torch.from_numpy(new))
+    pairs = replace(pairs, renew=lambda epoch: epochs.append(epoch) or pairs)
+    trainer = Trainer(Recipe(epochs=1, transform_steps=4, transform_batch=200), 0)
+    registry.method("drift-adapter").fit_pairs(pairs, trainer)
+    assert epochs == [0, 1]
+    registry.method("drift-adapter", {"pairs": 100}).fit_pairs(pairs, trainer)
+    assert epochs == [0, 1]
 
 
 def test_drift_adapter_uses_the_pairs_it_may(arrays):
