@@ -154,7 +154,6 @@ class StrategyEvaluation:
         order = np.lexsort((rows, np.where(np.isnan(merged), np.inf, -merged)), axis=1)[:, :K]
         return ranks, np.take_along_axis(rows, order, axis=1)
 
-
     def _following(
         self, each: Strategy, merge: TwoLists, found: Mapping[str, ListResult], scores: Floats
     ) -> Ints:
