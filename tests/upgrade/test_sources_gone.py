@@ -127,6 +127,35 @@ def test_unrelated_models_are_refused(made, given):
         benchmark.upgrade(**given, pairs_old=made.old[rows], pairs_new=shuffled)
 
 
+def test_the_gallery_and_the_pairs_are_looked_at_under_their_own_names(made, given):
+    """Doubles among the old pairs, and a gallery with vectors of two lengths."""
+    rows = others(made)
+    old, new = made.old[rows], made.new[rows]
+    old[1:200:2] = old[:200:2]
+    stored = made.old.copy()
+    stored[::3] *= 40
+    found = benchmark.upgrade(
+        **given | {"old_gallery": stored, "maps": "procrustes"}, pairs_old=old, pairs_new=new
+    ).document["vectors"]
+    assert {each["of"]: each["value"] for each in found if each["what"] == "rows"} == {
+        "old_gallery": 1500, "pairs_old": 600, "pairs_new": 600,
+    }  # fmt: skip
+    odd = {(each["of"], each["what"]) for each in found if each["odd"]}
+    assert ("old_gallery", "lengths") in odd and ("pairs_old", "doubles") in odd
+    assert not {("old_gallery", "doubles"), ("pairs_old", "lengths")} & odd
+
+
+@pytest.mark.parametrize("name", ["old_gallery", "pairs_old", "pairs_new"])
+def test_constant_vectors_are_told_by_their_own_name(made, given, name):
+    rows = others(made)
+    its = {"old_gallery": made.old, "pairs_old": made.old[rows], "pairs_new": made.new[rows]}
+    its[name] = np.full_like(its[name], 0.3)
+    told = benchmark.upgrade(**given | its | {"maps": "procrustes"}).document["inputs"]["told"]
+    assert [line.split(" are the same")[0] for line in told if "are the same:" in line] == [
+        f"Warning: all vectors of {name}"
+    ]
+
+
 @pytest.mark.slow
 def test_without_a_pair_most_attempts_must_agree(made, given):
     rows = others(made)
