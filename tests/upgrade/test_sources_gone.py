@@ -11,6 +11,7 @@ from support.vector_files import write
 import benchmark
 from benchmark import BenchError
 from benchmark.upgrade.read.request import KEEP
+from benchmark.upgrade.show.page import render
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +123,11 @@ def test_unrelated_models_are_refused(made, given):
     assert found.recommended == KEEP and "do not align, so no map is taken" in str(found)
     rows_shown = {row.split("  ")[0].strip() for row in str(found).splitlines()}
     assert {"procrustes:query (no)", "midpoint (no)", KEEP} <= rows_shown
+    page = render(found.document)
+    assert page.count('<span class="tag no">no</span> <small>the spaces do not align</small>') > 2
+    assert page.count('<span class="tag no">') == len(found.document["strategies"]) - 1
+    assert "no: what the constraints do not allow, or what rests on spaces that do not" in page
+    assert "Wanted: " not in page
     with pytest.raises(BenchError, match="no more alike than shuffled"):
         shuffled = rng.permutation(made.new[rows])
         benchmark.upgrade(**given, pairs_old=made.old[rows], pairs_new=shuffled)
