@@ -17,7 +17,7 @@ from typer import Argument, Option
 from benchmark.cli import options
 from benchmark.config.places import real
 from benchmark.errors import BenchError, located
-from benchmark.upgrade.decide.gate import Condition, require_known
+from benchmark.upgrade.decide.gate import Condition
 from benchmark.upgrade.read.request import (
     CONSTRAINTS,
     INPUTS,
@@ -133,13 +133,13 @@ def upgrade(
     conditions = [Condition.parse(text) for text in fail_if or ()]
     with Listener() as tell:
         from benchmark.contract.conversion import require_place
-        from benchmark.upgrade.run import report_on, strategy_names
+        from benchmark.upgrade.run import report_on, require_figures
         from benchmark.upgrade.show.tables import tables
 
         if save_map is not None:
             with located("--save-map"):
                 require_place(save_map)
-        require_known(conditions, strategy_names(request))
+        require_figures(request, conditions)
         result = report_on(request, tell)
     shown = tables(result.document, every=every)
     shown = shown if prior is None else [*shown, prior]
