@@ -10,8 +10,10 @@ from support.vector_files import write
 
 import benchmark
 from benchmark import BenchError
+from benchmark.report.renderers.terminal import plain
 from benchmark.upgrade.read.request import KEEP
 from benchmark.upgrade.show.page import render
+from benchmark.upgrade.show.tables import tables
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +177,16 @@ def test_without_a_pair_most_attempts_must_agree(made, given):
     (its,) = found.document["alignment"]
     assert its["by"] == "attempts" and not its["aligned"]
     assert found.recommended is None and "do not align" in str(found)
+
+
+def test_no_map_of_two_sizes_without_a_pair_says_why(made, given):
+    longer = {"queries": np.tile(made.queries, 2), "pairs_new": np.tile(made.new[:300], 2)}
+    found = benchmark.upgrade(**given | longer)
+    assert found.document["alignment"] == []
+    why = "needs embeddings of one size, got 48 and 24"
+    assert f"No map could be fitted (mini-vec2vec:query: {why})." in " ".join(str(found).split())
+    whole = plain(tables(found.document, every=True)) + render(found.document)
+    assert "gone: no map could be fitted, and no item" in whole and "maps were fitted" not in whole
 
 
 def test_the_command(made, tmp_path):

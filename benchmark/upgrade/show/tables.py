@@ -158,12 +158,10 @@ def basis(document: Document) -> list[str]:
     """The queries, items and criterion of the evaluation, and its limits."""
     inputs, (first, *others) = document["inputs"], told(document)
     if document["alignment"] is not None:
-        return [
-            first,
-            f"The items are gone: maps were fitted on {inputs['fitted']:,} vectors of other texts, "
-            "and no item has a new vector.",
-            *others,
-        ]
+        fitted = "no map could be fitted"
+        if document["alignment"]:
+            fitted = f"maps were fitted on {inputs['fitted']:,} vectors of other texts"
+        return [first, f"The items are gone: {fitted}, and no item has a new vector.", *others]
     lines = [
         first,
         f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "

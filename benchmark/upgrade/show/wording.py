@@ -5,6 +5,7 @@ from typing import Any
 
 from benchmark.report import numbers
 from benchmark.upgrade.read.request import KEEP, MIXED, REEMBED
+from benchmark.upgrade.search.strategies import NAMES
 
 Document = Mapping[str, Any]
 DASH = numbers.DASH
@@ -266,7 +267,8 @@ def alignment(document: Document) -> list[str]:
     """Do both spaces align, and how sure is it, in a sentence of the best map."""
     found = document["alignment"]
     if not found:
-        return ["No map could be fitted."]
+        refused = (f"{n}: {why}" for n, why in document["left_out"].items() if n not in NAMES)
+        return [f"No map could be fitted ({'; '.join(refused)})."]
     best = max(found, key=lambda each: (each["found"] or {"value": 0.0})["value"])
     said = "align" if best["aligned"] else "do not align, so no map is taken"
     grounds = []
