@@ -1,6 +1,7 @@
 """The verb ``upgrade``: a report on the user's own vectors."""
 
 import itertools
+import re
 import sys
 import time
 from collections.abc import Set
@@ -17,7 +18,7 @@ from typer import Argument, Option
 from benchmark.cli import options
 from benchmark.config.places import real
 from benchmark.errors import BenchError, located
-from benchmark.upgrade.decide.gate import Condition, require_known
+from benchmark.upgrade.decide.gate import Condition
 from benchmark.upgrade.read.request import (
     CONSTRAINTS,
     INPUTS,
@@ -34,8 +35,7 @@ _OF_VECTORS = frozenset({
     "id_column", "vector_column",
 })  # fmt: skip
 """Parameters that say where vectors and their relevance are."""
-_LONGEST = 40
-"""Letters of a new model's name, which heads columns."""
+_LONGEST = 40  # letters of a new model's name, which heads columns
 
 
 def _parameter(name: str, help_: Help, default: Any) -> Parameter:
@@ -129,17 +129,17 @@ def upgrade(
         from benchmark.upgrade.read.demo import demo_arguments
 
         given |= demo_arguments()
-    request = UpgradeRequest(**given)
+    request = _request(given)
     conditions = [Condition.parse(text) for text in fail_if or ()]
     with Listener() as tell:
         from benchmark.contract.conversion import require_place
-        from benchmark.upgrade.run import report_on, strategy_names
+        from benchmark.upgrade.run import report_on, require_figures
         from benchmark.upgrade.show.tables import tables
 
         if save_map is not None:
             with located("--save-map"):
                 require_place(save_map)
-        require_known(conditions, strategy_names(request))
+        require_figures(request, conditions)
         result = report_on(request, tell)
     shown = tables(result.document, every=every)
     shown = shown if prior is None else [*shown, prior]
@@ -214,12 +214,27 @@ def _require_used(what: str, given: dict[str, Any], used: Set[str]) -> None:
     """Raise a BenchError where an option is given that has no effect on what is done."""
     for each in _parameters():
         if each.name in given and each.name not in used and given[each.name] != each.default:
-            (option,) = each.annotation.__metadata__
-            # typer keeps the first name of an option in the place of its default
-            own = isinstance(option.default, str)
-            name = option.default if own else f"--{each.name.replace('_', '-')}"
             why = "has vectors of its own, got" if what == "--demo" else "has no use for"
-            raise BenchError(f"upgrade: {what} {why} {name}")
+            raise BenchError(f"upgrade: {what} {why} {_option(each)}")
+
+
+def _option(each: Parameter) -> str:
+    (option,) = each.annotation.__metadata__
+    # typer keeps the first name of an option in the place of its default
+    name = option.default if isinstance(option.default, str) else each.name.replace("_", "-")
+    return f"--{name.removeprefix('--').partition('/')[0]}"
+
+
+def _request(given: dict[str, Any]) -> UpgradeRequest:
+    """The request; what is wrong with a field is told of its option."""
+    try:
+        return UpgradeRequest(**given)
+    except BenchError as error:
+        names = {each.name: _option(each) for each in _parameters()} | {"labels": "--query-labels"}
+        where, colon, said = str(error).partition(": ")
+        where = ", ".join(names.get(name, name) for name in where.split(", "))
+        said = re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: names.get(found[0], found[0]), said)
+        raise BenchError(f"{where}{colon}{said}") from error
 
 
 class Listener:
@@ -331,13 +346,10 @@ def _columns(option: str, words: list[str] | None) -> dict[str, str]:
 
 
 def _check(given: dict[str, Any]) -> None:
-    names: tuple[str, ...] = INPUTS[:3] if given["models"] is None else INPUTS[:1]
-    if given["pairs_new"] is not None:
-        names = INPUTS[0], INPUTS[2]
-    needed = {name: f"--{name.replace('_', '-')}" for name in names}
-    missing = [option for name, option in needed.items() if given[name] is None]
-    if missing:
-        raise BenchError(f"upgrade: missing option '{missing[0]}'; try bench upgrade --demo")
+    pairs = given["pairs_new"] is not None or given["pairs_old"] is not None
+    names = INPUTS[:1] if given["models"] is not None else INPUTS[:3:2] if pairs else INPUTS[:3]
+    if missing := [name.replace("_", "-") for name in names if given[name] is None]:
+        raise BenchError(f"upgrade: missing option '--{missing[0]}'; try bench upgrade --demo")
 
 
 def _beside(report: Path) -> Path:
@@ -357,10 +369,8 @@ def _read(given: dict[str, Any]) -> list[Path]:
     vectors = [given[name] for name in VECTORS if given[name] is not None]
     vectors += [name for files in (given["models"] or {}).values() for name in files]
     files = [given[name] for name in ("qrels", "texts", "reads", "slices")]
-    return [
-        *(path for name in vectors for path in files_read(name)),
-        *(path for path in (*files, *(given["labels"] or ())) if path is not None),
-    ]
+    files = [path for path in (*files, *(given["labels"] or ())) if path is not None]
+    return [*(path for name in vectors for path in files_read(name)), *files]
 
 
 def _check_places(

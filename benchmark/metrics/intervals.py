@@ -249,8 +249,8 @@ def sums_spread(sums: Values, counts: Values, alike: float = 1.0) -> Spread:
     rest = sums - mean * counts
     others = np.maximum(1 - counts / total, 1e-12)  # nothing for a group alone, whose rest is 0
     deviation = math.sqrt(float((rest**2 / others).sum())) / float(total)
-    # Sums of equal means leave rounding.
-    if deviation <= 1e-12 * max(1.0, abs(mean)):
+    # One sum leaves rounding alone, as sums of equal means do.
+    if n == 1 or deviation <= 1e-12 * max(1.0, abs(mean)):
         return Spread(mean, 0.0, 0.0, n)
     freedom = _sizes_freedom(counts, others, alike)
     return Spread(mean, deviation, _skewness(rest) / math.sqrt(n), n, freedom)

@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmark.ranking.arrays import Ints
 from benchmark.upgrade.decide.doubts import doubts
+from benchmark.upgrade.decide.gate import Condition, require_known, require_there
 from benchmark.upgrade.decide.models import ModelComparison, compare_models
 from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
 from benchmark.upgrade.fit.maps import chosen_maps
@@ -21,10 +22,10 @@ from benchmark.upgrade.measure.thresholds import thresholds
 from benchmark.upgrade.read.apart import read_apart
 from benchmark.upgrade.read.gallery import Cluster
 from benchmark.upgrade.read.health import Remark, look_at
-from benchmark.upgrade.read.inputs import Inputs, common_rows, query_places, read_inputs
+from benchmark.upgrade.read.inputs import Inputs, common_rows, open_rows, query_places, read_inputs
 from benchmark.upgrade.read.request import KEEP, Tell, UpgradeRequest
 from benchmark.upgrade.search.index import Settings
-from benchmark.upgrade.search.strategies import NAMES
+from benchmark.upgrade.search.strategies import NAMES, SIZED, unfit
 from benchmark.upgrade.show.report import UpgradeReport, make_document
 
 _WARNING = "Warning: "
@@ -84,6 +85,17 @@ def strategy_names(request: UpgradeRequest) -> list[str]:
     """Names of all strategies that a report may have, before vectors are read."""
     unpaired = request.gone and request.pairs_old is None
     return [*NAMES, *([UNPAIRED] if unpaired else chosen_maps(request.maps))]
+
+
+def require_figures(request: UpgradeRequest, conditions: Sequence[Condition]) -> None:
+    """Raise a BenchError where a condition is of a strategy that the report will not have.
+
+    Its name says so, or the sizes of vectors; of several new models some may have it.
+    """
+    require_known(conditions, strategy_names(request))
+    if request.models is None and {each.strategy for each in conditions} & SIZED:
+        sides = "old_gallery", "pairs_new" if request.gone else "new_gallery"
+        require_there(conditions, unfit(*(open_rows(request, side).dim for side in sides)))
 
 
 @dataclass(frozen=True)

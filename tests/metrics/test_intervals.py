@@ -36,6 +36,16 @@ def inverse(t, skewness):
     return low
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", range(20))
+def test_one_group_has_no_spread(seed):
+    """Its sum beside its mean leaves rounding, if anything."""
+    values = np.random.default_rng(seed).random(100) / 30
+    found = mean_spread(values, np.zeros(100, int))
+    assert found.value == pytest.approx(values.mean())
+    assert (found.deviation, found.skewness, found.interval()) == (0.0, 0.0, None)
+
+
 def test_a_worked_mean():
     """Six classes with 2, 2, 1, 1, 0 and 0 hits of 2: sums deviate by sqrt(0.8)."""
     hits, classes = (

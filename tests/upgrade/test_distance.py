@@ -11,6 +11,7 @@ import benchmark
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import open_vectors
 from benchmark.upgrade.formats.checks import metric_of
+from benchmark.upgrade.show.wording import risks
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,22 @@ def test_what_a_file_says(made, tmp_path):
     assert code == 0 and "says that its vectors compare by l2, not dot" in err
     write(tmp_path / "plain.npy", made.old, None)
     assert open_vectors(tmp_path / "plain.npy").metric == ""
+
+
+@pytest.mark.parametrize(("asked", "stored", "said"), [
+    (None, "", "cosine is taken by default: is it right?"),
+    (None, "euclidean", "l2 is what the file says: is it right?"),
+    ("cosine", "euclidean", "cosine is asked for: is it right?"),
+])  # fmt: skip
+def test_who_said_how_vectors_of_many_lengths_compare(made, tmp_path, asked, stored, said):
+    length = np.random.default_rng(5).uniform(0.2, 4, (len(made.new), 1)).astype(np.float32)
+    with h5py.File(tmp_path / "old.hdf5", "w") as file:
+        file.attrs["distance"] = stored
+        file["train"] = made.old * length
+    document = benchmark.upgrade(
+        **made.whole(old_gallery=tmp_path / "old.hdf5", distance=asked)
+    ).document
+    assert [line for line in risks(document) if line.endswith(said)]
 
 
 def test_words_of_distances():

@@ -81,9 +81,9 @@ def test_swapped_files(made, sides):
 @pytest.mark.parametrize("name", ["old_gallery", "new_gallery", "queries", "old_queries"])
 def test_constant_vectors(made, name):
     n = 100 if "queries" in name else 400
-    words = name.replace("_", " ")
+    words = f"the {name.replace('_', ' ')}" if "queries" in name else name
     told = warnings(made, **{name: np.full((n, 16), 0.3, np.float32)})
-    assert told[0] == f"all vectors of the {words} are the same: nothing can be told from them"
+    assert told[0] == f"all vectors of {words} are the same: nothing can be told from them"
 
 
 def test_queries_that_are_items():

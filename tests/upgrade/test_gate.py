@@ -1,5 +1,7 @@
 """``--fail-if``: a gate that ends with exit code 3."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.command import call
@@ -41,10 +43,10 @@ def test_what_is_no_condition():
     ]:  # fmt: skip
         with pytest.raises(BenchError, match=r"expected|unknown") as caught:
             Condition.parse(text)
-        assert said in str(caught.value)
-    with pytest.raises(BenchError, match="unknown strategy 'linaer'"):
+        assert said in str(caught.value) and str(caught.value).startswith("--fail-if: ")
+    with pytest.raises(BenchError, match=r"^--fail-if: unknown strategy 'linaer'"):
         Condition.parse("linaer.share<1").holds(DOCUMENT)
-    with pytest.raises(BenchError, match="truncate was left out: of one size"):
+    with pytest.raises(BenchError, match=r"^--fail-if: truncate is left out: of one size"):
         Condition.parse("truncate.share<1").holds(DOCUMENT)
     assert Condition.parse("upgrade<0.1").holds(DOCUMENT | {"strategies": [LINEAR]})
     nothing = {"strategies": [AGAIN], "verdict": {"strategy": None}, "left_out": {}}
@@ -66,8 +68,26 @@ def test_an_unknown_strategy_is_refused_before_vectors_are_read(tmp_path, monkey
     with monkeypatch.context() as patch:
         patch.setattr("benchmark.upgrade.run.report_on", None)
         code, out, err = call(*words, "--fail-if", "procustes.score<1")
-    said = "bench: fail_if: unknown strategy 'procustes'; did you mean 'procrustes'?\n"
+    said = "bench: --fail-if: unknown strategy 'procustes'; did you mean 'procrustes'?\n"
     assert (code, out, err) == (2, "", said)
+
+
+@pytest.mark.parametrize(("times", "name", "said"), [
+    (1, "truncate", "vectors are of equal size"), (2, "naive", "vectors have 8 and 16 numbers"),
+    (1, "re-embed-short", "it needs longer vectors by the new model, got 8 numbers"),
+    (2, "truncate", None), (1, "naive", None), (2, "re-embed-short", None),
+])  # fmt: skip
+def test_what_sizes_leave_out_is_told_before_the_work(tmp_path, monkeypatch, times, name, said):
+    made = planted(n=400, q=30, dim=8)
+    longer = {side: np.tile(getattr(made, side), times) for side in ("new", "queries")}
+    words = write_upgrade(tmp_path, replace(made, **longer))
+    if said is not None:
+        monkeypatch.setattr("benchmark.upgrade.run.report_on", None)
+    code, out, err = call(*words, "--fail-if", f"{name}.share<-9")
+    if said is None:
+        assert (code, err) == (0, "")
+    else:
+        assert (code, out, err) == (2, "", f"bench: --fail-if: {name} is left out: {said}\n")
 
 
 def test_names_are_known_before_a_report_has_them():

@@ -82,6 +82,25 @@ def test_texts_by_two_models_are_told_from_texts_of_two_kinds(corpus):
                 assert mixture(mixed(old, new, 0.1, rng, n)).odd, (a, b)
 
 
+@pytest.mark.parametrize("dim", [8, 16, 31, 32])
+def test_vectors_of_few_numbers_tell_no_models(dim):
+    """Topics by one model: eight numbers were told as several in a draw of four."""
+    odd = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        topics = rng.normal(size=(60, 16))[rng.integers(60, size=1218)]
+        x = (topics + 0.8 * rng.normal(size=(1218, 16))) @ rng.normal(size=(16, dim))
+        told = mixture(directions(x))
+        odd.append(told.odd)
+        assert (told.share is None) == (dim < 32)
+    assert not any(odd)
+    if dim < 32:
+        assert found(x)["models"].words == (
+            "too few to tell whether they are of one model "
+            f"({dim} numbers a vector, expected 32 or more)"
+        )
+
+
 @pytest.mark.parametrize("size", [1e30, 1e19, 1e-30])
 @pytest.mark.filterwarnings("error")
 def test_vectors_too_extreme_to_be_compared(size):
@@ -111,8 +130,8 @@ def test_nothing_is_told_of_few_or_of_noise():
     rng = np.random.default_rng(0)
     for seed in range(5):  # round clusters on a sphere lack the direction of their own centre
         planted = np.random.default_rng(seed)
-        centres = planted.standard_normal((20, 24))[planted.integers(0, 20, 1500)]
-        round_ = mixture(directions(centres + planted.standard_normal((1500, 24))))
+        centres = planted.standard_normal((20, 32))[planted.integers(0, 20, 1500)]
+        round_ = mixture(directions(centres + planted.standard_normal((1500, 32))))
         assert not round_.odd, (seed, round_)
     few = mixture(directions(rng.standard_normal((200, 16))))
     noise = mixture(directions(rng.standard_normal((4000, 64))))

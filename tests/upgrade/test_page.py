@@ -178,6 +178,15 @@ def test_it_prints_on_two_pages(browser, page_file, tmp_path):
     page.close()
 
 
+def test_what_is_not_allowed_is_marked(report):
+    """One model run a query: every strategy of two says why not."""
+    page, wanted = render(report), [s["name"] for s in report["strategies"] if s["missing"]]
+    reason = "one model run a query, no more"
+    assert wanted and all(report["left_out"][name].startswith(reason) for name in wanted)
+    assert page.count(f'<span class="tag no">no</span> <small>{reason}') == len(wanted)
+    assert "no: what the constraints do not allow. Dashed" in page and "Wanted: 20 % of" in page
+
+
 def test_an_index_and_all_metrics(document):
     """Two maps: one that the old index outlives, one that it does not."""
     pytest.importorskip("faiss")

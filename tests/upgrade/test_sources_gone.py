@@ -10,7 +10,10 @@ from support.vector_files import write
 
 import benchmark
 from benchmark import BenchError
+from benchmark.report.renderers.terminal import plain
 from benchmark.upgrade.read.request import KEEP
+from benchmark.upgrade.show.page import render
+from benchmark.upgrade.show.tables import tables
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +125,43 @@ def test_unrelated_models_are_refused(made, given):
     assert found.recommended == KEEP and "do not align, so no map is taken" in str(found)
     rows_shown = {row.split("  ")[0].strip() for row in str(found).splitlines()}
     assert {"procrustes:query (no)", "midpoint (no)", KEEP} <= rows_shown
+    page = render(found.document)
+    assert page.count('<span class="tag no">no</span> <small>the spaces do not align</small>') > 2
+    assert page.count('<span class="tag no">') == len(found.document["strategies"]) - 1
+    assert "no: what the constraints do not allow, or what rests on spaces that do not" in page
+    assert "Wanted: " not in page
     with pytest.raises(BenchError, match="no more alike than shuffled"):
         shuffled = rng.permutation(made.new[rows])
         benchmark.upgrade(**given, pairs_old=made.old[rows], pairs_new=shuffled)
+
+
+def test_the_gallery_and_the_pairs_are_looked_at_under_their_own_names(made, given):
+    """Doubles among the old pairs, and a gallery with vectors of two lengths."""
+    rows = others(made)
+    old, new = made.old[rows], made.new[rows]
+    old[1:200:2] = old[:200:2]
+    stored = made.old.copy()
+    stored[::3] *= 40
+    found = benchmark.upgrade(
+        **given | {"old_gallery": stored, "maps": "procrustes"}, pairs_old=old, pairs_new=new
+    ).document["vectors"]
+    assert {each["of"]: each["value"] for each in found if each["what"] == "rows"} == {
+        "old_gallery": 1500, "pairs_old": 600, "pairs_new": 600,
+    }  # fmt: skip
+    odd = {(each["of"], each["what"]) for each in found if each["odd"]}
+    assert ("old_gallery", "lengths") in odd and ("pairs_old", "doubles") in odd
+    assert not {("old_gallery", "doubles"), ("pairs_old", "lengths")} & odd
+
+
+@pytest.mark.parametrize("name", ["old_gallery", "pairs_old", "pairs_new"])
+def test_constant_vectors_are_told_by_their_own_name(made, given, name):
+    rows = others(made)
+    its = {"old_gallery": made.old, "pairs_old": made.old[rows], "pairs_new": made.new[rows]}
+    its[name] = np.full_like(its[name], 0.3)
+    told = benchmark.upgrade(**given | its | {"maps": "procrustes"}).document["inputs"]["told"]
+    assert [line.split(" are the same")[0] for line in told if "are the same:" in line] == [
+        f"Warning: all vectors of {name}"
+    ]
 
 
 @pytest.mark.slow
@@ -140,6 +177,16 @@ def test_without_a_pair_most_attempts_must_agree(made, given):
     (its,) = found.document["alignment"]
     assert its["by"] == "attempts" and not its["aligned"]
     assert found.recommended is None and "do not align" in str(found)
+
+
+def test_no_map_of_two_sizes_without_a_pair_says_why(made, given):
+    longer = {"queries": np.tile(made.queries, 2), "pairs_new": np.tile(made.new[:300], 2)}
+    found = benchmark.upgrade(**given | longer)
+    assert found.document["alignment"] == []
+    why = "needs embeddings of one size, got 48 and 24"
+    assert f"No map could be fitted (mini-vec2vec:query: {why})." in " ".join(str(found).split())
+    whole = plain(tables(found.document, every=True)) + render(found.document)
+    assert "gone: no map could be fitted, and no item" in whole and "maps were fitted" not in whole
 
 
 def test_the_command(made, tmp_path):

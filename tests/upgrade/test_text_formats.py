@@ -63,11 +63,11 @@ def test_what_programs_give(name, tmp_path):
 
 
 def test_json_lines(tmp_path):
-    """A document a line; Elastic's bulk form has a line about each before it; empty lines."""
+    """A document a line; empty lines."""
     path = tmp_path / "a.jsonl"
     lines = []
     for t, v in zip(TEXT, LISTS, strict=True):
-        lines += [json.dumps({"index": {"_id": t}}), json.dumps({"doc_id": t, "my_vec": v}), ""]
+        lines += [json.dumps({"doc_id": t, "my_vec": v}), ""]
     path.write_text("\ufeff" + "\n".join(lines))
     ids, rows, told = read(path)
     np.testing.assert_array_equal(rows, ROWS)
@@ -80,6 +80,25 @@ def test_json_lines(tmp_path):
     with pytest.raises(BenchError, match="got a, b; FILE:FIELD or --vector-column names one"):
         open_vectors(tmp_path / "b.ndjson")
     np.testing.assert_array_equal(read(tmp_path / "b.ndjson", vector_column="b")[1], ROWS[:, ::-1])
+
+
+@pytest.mark.parametrize(("own", "ids"), [
+    ({}, TEXT), ({"page": "x"}, TEXT), ({"id": None}, TEXT), ({"_id": None}, TEXT[::-1]),
+])  # fmt: skip
+@pytest.mark.parametrize("action", ["index", "create"])
+def test_elastic_s_bulk_form(action, own, ids, tmp_path):
+    """A line before each document has its id, which a document's own comes before."""
+    lines = []
+    for t, back, v in zip(TEXT, TEXT[::-1], LISTS, strict=True):
+        mine = {name: each or (t if name == "id" else back) for name, each in own.items()}
+        lines += [{action: {"_index": "i", "_id": back if "id" in own else t}}, mine | {"vec": v}]
+    (tmp_path / "a.ndjson").write_text("\n".join(map(json.dumps, lines)))
+    found, rows, _ = read(tmp_path / "a.ndjson")
+    np.testing.assert_array_equal(rows, ROWS)
+    assert found == ids
+    without = [{action: {"_index": "i"}} if action in each else each for each in lines]
+    (tmp_path / "b.ndjson").write_text("\n".join(map(json.dumps, without)))
+    assert read(tmp_path / "b.ndjson")[0] == (ids if {"id", "_id"} & own.keys() else None)
 
 
 def test_files_of_postgres():

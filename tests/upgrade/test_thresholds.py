@@ -146,6 +146,6 @@ def test_the_command(made, tmp_path):
     assert {row["old"] for row in found} == {0.5, 0.6}
     without = words[: words.index("--old-queries")], words[words.index("--old-queries") + 2 :]
     code, _, err = call(*without[0], *without[1], "--threshold", 0.5)
-    assert code == 2 and "threshold: expected old_queries, too" in err
+    assert code == 2 and "--threshold: expected --old-queries, too" in err
     code, _, err = call(*words, "--threshold", "nan")
     assert code == 2 and "finite" in err

@@ -14,7 +14,7 @@ from benchmark.metrics.backfill_curves import moments
 from benchmark.metrics.backfill_orders import random
 from benchmark.upgrade.measure.backfill_progress import POINTS, mixed_index
 from benchmark.upgrade.measure.cascade_depth import DEPTHS, cascade_depths, repeats
-from benchmark.upgrade.read.request import MERGED, PLAIN, REEMBED, SCALED
+from benchmark.upgrade.read.request import MERGED, MIXED, PLAIN, REEMBED, SCALED
 from benchmark.upgrade.show.page import render
 from benchmark.upgrade.show.sections import backfilling, cascade
 
@@ -172,3 +172,12 @@ def test_what_the_constraints_rule_out_is_told(made):
         "No mixed index, as the index stays as it is.",
     ]
     assert cascade(document).notes[0] in render(document)
+
+
+def test_a_note_on_mixed_indexes_stands_below_those_alone(made):
+    """Orders of backfilling alone have none, whatever else is shown."""
+    given = made.arguments(made.sample(400)) | {"transition": True, "maps": "procrustes"}
+    document = benchmark.upgrade(**given).document
+    assert "A mixed index keeps" in str(backfilling(document).notes)
+    plain = [each for each in document["backfilling"] if each["start"] not in MIXED]
+    assert plain and not backfilling(document | {"backfilling": plain}).notes

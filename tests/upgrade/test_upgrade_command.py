@@ -151,6 +151,22 @@ def test_damaged_inputs_end_in_one_line(folder, tmp_path, kind):
         ({"maps": "linaer"}, "did you mean 'linear'"),
         ({"items": 0}, "--items"),
         ({"report": "/dev/null/x.html"}, "--report"),
+        (
+            {"new_sample": None, "queries": None, "new": "a=x.npy,y.npy"},
+            "bench: --new: expected two or more, got 1",
+        ),
+        ({"new": "a=x.npy,y.npy"}, "bench: --new: expected them alone, got --new-gallery or"),
+        (
+            {"new_sample": None, "pairs_old": "x.npy"},
+            "bench: --pairs-old: expected --pairs-new, too: the same texts by the new model",
+        ),
+        ({"pairs_old": "x.npy"}, "bench: --pairs-old: expected --pairs-new, too"),
+        (
+            {"query_labels": "x.npy", "gallery_labels": "x.npy"},
+            "bench: --qrels, --query-labels: expected one of them, got both",
+        ),
+        ({"wanted": 2}, "bench: --wanted: expected a share in (0, 1], got 2"),
+        ({"fail_if": "share"}, "bench: --fail-if: expected a condition"),
     ],
 )
 def test_wrong_options(folder, changed, said):

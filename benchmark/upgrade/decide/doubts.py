@@ -35,11 +35,11 @@ def doubts(study: Study) -> list[str]:
 def _constant(study: Study) -> Iterator[str]:
     """Vectors that are all the same, of which no order can be made."""
     inputs = study.inputs
-    sides = {
-        "the old gallery": study.first.sample.old, "the new gallery": study.first.sample.new,
-        "the queries": inputs.queries, "the old queries": inputs.old_queries,
-    }  # fmt: skip
-    for name, vectors in sides.items():
+    sides = [
+        *((rows.name, vectors) for rows, vectors in inputs.looked),
+        ("the queries", inputs.queries), ("the old queries", inputs.old_queries),
+    ]  # fmt: skip
+    for name, vectors in sides:
         if vectors is not None and len(vectors) > 1 and _is_constant(vectors):
             yield f"all vectors of {name} are the same: nothing can be told from them"
 

@@ -39,16 +39,16 @@ class Condition:
         """
         found = _CONDITION.fullmatch(text.strip())
         if found is None:
-            raise BenchError(f"fail_if: expected a condition as 'share<0.9', got '{text:.60}'")
+            raise BenchError(f"--fail-if: expected a condition as 'share<0.9', got '{text:.60}'")
         strategy, figure, sign, number = found.groups()
         if figure not in _FIGURES:
-            raise unknown("figure", figure, _FIGURES)
+            raise BenchError(f"--fail-if: {unknown('figure', figure, _FIGURES)}")
         try:
             if math.isfinite(value := float(number)):
                 return cls(strategy or "", figure, sign, value)
         except ValueError:
             pass
-        raise BenchError(f"fail_if: expected a finite number, got '{number:.30}'")
+        raise BenchError(f"--fail-if: expected a finite number, got '{number:.30}'")
 
     def __str__(self) -> str:
         """The condition as it is written."""
@@ -64,9 +64,8 @@ class Condition:
         name = self.strategy or document["verdict"]["strategy"]
         if self.figure == "upgrade" and not self.strategy:
             name = "re-embed"
-        if self.strategy in document["left_out"].keys() - by_name.keys():
-            why = document["left_out"][self.strategy]
-            raise BenchError(f"fail_if: {self.strategy} was left out: {why}")
+        why = document["left_out"]
+        require_there([self], {each: why[each] for each in why.keys() - by_name.keys()})
         require_known([self], by_name)
         if name not in by_name:
             return True
@@ -79,4 +78,12 @@ def require_known(conditions: Iterable[Condition], names: Collection[str]) -> No
     """Raise a BenchError where the strategy of a condition is not among these."""
     for each in conditions:
         if each.strategy and each.strategy not in names:
-            raise BenchError(f"fail_if: {unknown('strategy', each.strategy, names)}")
+            raise BenchError(f"--fail-if: {unknown('strategy', each.strategy, names)}")
+
+
+def require_there(conditions: Iterable[Condition], left_out: Mapping[str, str]) -> None:
+    """Raise a BenchError where the strategy of a condition is left out."""
+    for each in conditions:
+        if each.strategy in left_out:
+            why = left_out[each.strategy]
+            raise BenchError(f"--fail-if: {each.strategy} is left out: {why}")

@@ -124,6 +124,7 @@ class JsonLinesSource(RecordsSource):
     format = "JSON lines"
 
     def _records(self) -> Iterator[Record]:
+        about: Record = {}  # what a line says of the next one
         with _opened(self.path) as file:
             for line, text in enumerate(_lines(file), 1):
                 if not text.strip():
@@ -132,10 +133,22 @@ class JsonLinesSource(RecordsSource):
                     value = json.loads(text)
                 except (ValueError, RecursionError) as error:
                     raise BenchError(f"line {line}: expected a JSON object: {error}") from error
-                # Bulk files of Elastic have a line about each document before it.
-                if isinstance(value, dict) and set(value) <= {"index", "create"} and value:
+                if (found := _bulk_action(value)) is not None:
+                    about = found
                     continue
-                yield flat(value, line)
+                record = flat(value, line)
+                for name, given in about.items():  # the document's own come first
+                    record.setdefault(name, given)
+                about = {}
+                yield record
+
+
+def _bulk_action(value: Any) -> Record | None:
+    """The id that a line of Elastic's bulk form gives the next document; None for a document."""
+    if not isinstance(value, dict) or not value or value.keys() - {"index", "create"}:
+        return None
+    (action, *_) = value.values()
+    return {"_id": action["_id"]} if isinstance(action, dict) and "_id" in action else {}
 
 
 class CsvSource(RecordsSource):

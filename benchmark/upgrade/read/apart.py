@@ -26,6 +26,8 @@ MOST_HELD = 1_000
 queries."""
 MOST_UNPAIRED = 4_000
 """Vectors of either side, where no pair is known: it takes minutes with as many."""
+_LOOKED = 5_000
+"""Stored vectors that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,11 @@ def read_apart(request: UpgradeRequest, cluster: Cluster | None = None) -> Apart
     if inputs.own is not None:
         relevant = np.union1d(relevant, inputs.own[inputs.own >= 0])
     most = MOST_HELD if pairs_old is not None else MOST_UNPAIRED
-    some = np.sort(rng.permutation(old.rows)[:most])
-    rows = np.union1d(relevant, some)
+    order = rng.permutation(old.rows)
+    some, seen = np.sort(order[:most]), np.sort(order[:_LOOKED])
+    rows = np.union1d(relevant, seen)
     stored = inputs.gallery.stored_rows(rows)
-    known = stored[np.searchsorted(rows, relevant)]
-    others = stored[np.searchsorted(rows, some)]
+    known, others, looked = (stored[np.searchsorted(rows, each)] for each in (relevant, some, seen))
     told = [line for each in (old, other, queries, old_queries, pairs_old) if each
             for line in each.told]  # fmt: skip
     if pairs_old is None:
@@ -76,7 +78,10 @@ def read_apart(request: UpgradeRequest, cluster: Cluster | None = None) -> Apart
         told += signs
     if old_queries is not None:
         told += of_queries(queries, old_queries, inputs)
-    inputs = replace(inputs, samples=[sample], told=(*told, *inputs.told))
+    sides = [(old, looked), (other, sample.new)]
+    if pairs_old is not None:
+        sides.insert(1, (pairs_old, sample.old))
+    inputs = replace(inputs, samples=[sample], told=(*told, *inputs.told), looked=sides)
     block = GalleryBlock(relevant, known, none, np.empty((0, other.dim), np.float32))
     return Apart(inputs, pairs_old is not None, block, others[:MOST_HELD])
 

@@ -117,13 +117,9 @@ def look(source: Rows) -> VectorTally:
 
 
 def look_at(inputs: Inputs) -> list[Remark]:
-    """Findings about the sample of a report, by either model."""
-    sample = inputs.samples[0]
+    """Findings about a part of each of a report's files."""
     found = []
-    for rows, vectors in (
-        (inputs.gallery.stored, sample.old),
-        (inputs.gallery.new.source, sample.new),
-    ):
+    for rows, vectors in inputs.looked:
         tally = VectorTally(vectors.shape[1])
         tally.add(vectors)
         found += examine(tally, rows.name, str(getattr(rows, "dtype", vectors.dtype)))

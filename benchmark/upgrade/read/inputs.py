@@ -45,6 +45,8 @@ class Inputs:
     own: Ints | None = None
     slices: Sequence[tuple[str, str]] = ()  # ids of queries or items, and slices that they are in
     told: tuple[str, ...] = ()  # lines about what was joined and left out
+    # files of items and of other texts, each with vectors of a random part, [k, dim]
+    looked: Sequence[tuple[Rows, Floats]] = ()
 
     @property
     def distance(self) -> str:
@@ -148,7 +150,8 @@ def read_inputs(
     if not signs and more:  # models that are not alike say nothing
         signs = of_queries(queries, more[0], found)
     told.extend(signs)
-    return replace(found, samples=samples, told=(*told, *found.told))
+    looked = (old, samples[0].old), (new, samples[0].new)
+    return replace(found, samples=samples, told=(*told, *found.told), looked=looked)
 
 
 def read_queries(

@@ -21,6 +21,8 @@ NAMES = (
     "cascade-mapped", REEMBED, "re-embed-short",
 )  # fmt: skip
 """Of all strategies but single maps, which have the names of these."""
+SIZED = frozenset({"naive", "truncate", "re-embed-short"})
+"""Names of those that not all sizes of vectors allow."""
 
 
 @dataclass(frozen=True)
@@ -201,16 +203,26 @@ def make_plan(
     return plan
 
 
+def unfit(d_old: int, d_new: int) -> dict[str, str]:
+    """Strategies that vectors of these sizes do not allow, and why."""
+    if d_old == d_new:
+        out = {"truncate": "vectors are of equal size"}
+    else:
+        out = {"naive": f"vectors have {d_old} and {d_new} numbers"}
+    longer = "it needs longer vectors by the new model"
+    return out if d_new > d_old else out | {"re-embed-short": f"{longer}, got {d_new} numbers"}
+
+
 def _add_naive(plan: StrategyPlan, queries: Floats, d_old: int, d_new: int) -> None:
     d = min(d_old, d_new)
     if d_old == d_new:
         naive = Strategy("naive", "new queries, old index as it is", uses=("naive",))
-        plan.left_out["truncate"] = "vectors are of equal size"
     else:
         needs = frozenset({"index"} if d < d_old else ())
         title = f"cut to {d} numbers, old index"
         naive = Strategy("truncate", title, needs, ("naive",), rebuild=d < d_old)
-        plan.left_out["naive"] = f"vectors have {d_old} and {d_new} numbers"
+    left_out = "truncate" if d_old == d_new else "naive"
+    plan.left_out[left_out] = unfit(d_old, d_new)[left_out]
     plan.add(naive, ResultList(queries[:, :d], lambda block: block.old[:, :d]))
 
 

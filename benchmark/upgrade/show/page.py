@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmark.errors import printable
 from benchmark.upgrade.decide import models, verdict
-from benchmark.upgrade.read.request import CONSTRAINTS, KEEP, MIXED, REEMBED
+from benchmark.upgrade.read.request import KEEP, MIXED, REEMBED
 from benchmark.upgrade.show import sections, tables, wording
 from benchmark.upgrade.show.sections import ordered
 from benchmark.upgrade.show.wording import Document
@@ -39,7 +39,7 @@ def render(document: Document) -> str:
     rows = _rows(document)
     return str(_template().render(
         d=document, w=wording, more=sections, rows=rows, curves=_curves(document),
-        constraints=CONSTRAINTS, tiles=_tiles(document), rule=verdict.rule(),
+        tiles=_tiles(document), rule=verdict.rule(),
         parts=tables, histograms=_histograms(document), metric=wording.label(document),
         heads=list(rows[0]["cells"]), models_rule=models.RULE,
     ))  # fmt: skip

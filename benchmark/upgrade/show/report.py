@@ -19,7 +19,7 @@ from benchmark.upgrade.fit.maps import QUICK
 from benchmark.upgrade.measure.evaluation import AGREEMENT, METRICS
 from benchmark.upgrade.measure.study import StrategyOutcome, Study
 from benchmark.upgrade.read.health import Remark
-from benchmark.upgrade.read.inputs import shown_id
+from benchmark.upgrade.read.inputs import Inputs, shown_id
 from benchmark.upgrade.read.request import CONSTRAINTS, KEEP, REEMBED, missing
 from benchmark.upgrade.search.strategies import cost_of
 
@@ -117,10 +117,17 @@ def _inputs(study: Study, decision: Decision) -> Document:
         "judged_in": study.n_gallery, "queries": len(inputs.queries),
         "judged_queries": len(study.queries),
         "pairs": inputs.n_pairs, "judged_pairs": int(study.relevant.counted.sum()),
-        "judge": inputs.criterion, "distance": inputs.distance,
+        "judge": inputs.criterion, "distance": inputs.distance, "distance_by": _chosen_by(inputs),
         "complete": gallery.complete, "old_queries": inputs.old_queries is not None,
         "slerp_shares": list(study.first.shares), "told": [*inputs.told, *_quick(study, decision)],
     }  # fmt: skip
+
+
+def _chosen_by(inputs: Inputs) -> str:
+    """The source of the distance."""
+    if inputs.request.distance is not None:
+        return "request"
+    return "file" if inputs.gallery.stored.metric else "default"
 
 
 def _quick(study: Study, decision: Decision) -> list[str]:

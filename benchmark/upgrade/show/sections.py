@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
-from benchmark.upgrade.read.request import FOUND, KEEP, REEMBED
+from benchmark.upgrade.read.request import FOUND, KEEP, MIXED, REEMBED
 from benchmark.upgrade.show import wording
 from benchmark.upgrade.show.wording import Document
 
@@ -316,7 +316,7 @@ def backfilling(document: Document) -> TextTable:
         f"While embedding again, {wording.label(document)} in "
         f"{document['inputs']['held']:,} held-out items",
         "backfilling", ("order", "meanwhile"), heads, lines,
-        notes=() if document["cascade"] is None else (note,),
+        notes=(note,) if any(e["start"] in MIXED for e in document["backfilling"]) else (),
     )  # fmt: skip
 
 

@@ -70,13 +70,18 @@ def _scores(document: Document, *, every: bool) -> TextTable:
         metric, "95 %", whole_head(document), *(["fixed / broken"] if changes else []), "time",
         "money",
     ]  # fmt: skip
-    no = "the constraints do not allow"
-    if document["alignment"] is not None:
-        no += ", or what rests on spaces that do not align"
-    notes = [f"* is what is recommended; (no) is what {no}."]
+    notes = [f"* is what is recommended; (no) is what {refused(document)}."]
     if others := len(document["strategies"]) - len(lines):
         notes.append(f"{others} strategies more, all metrics, costs and what was left out: --all.")
     return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
+
+
+def refused(document: Document) -> str:
+    """Strategies with a no beside them, in words."""
+    words = "the constraints do not allow"
+    if document["alignment"] is not None:
+        words += ", or what rests on spaces that do not align"
+    return words
 
 
 def whole_head(document: Document) -> str:
@@ -153,12 +158,10 @@ def basis(document: Document) -> list[str]:
     """The queries, items and criterion of the evaluation, and its limits."""
     inputs, (first, *others) = document["inputs"], told(document)
     if document["alignment"] is not None:
-        return [
-            first,
-            f"The items are gone: maps were fitted on {inputs['fitted']:,} vectors of other texts, "
-            "and no item has a new vector.",
-            *others,
-        ]
+        fitted = "no map could be fitted"
+        if document["alignment"]:
+            fitted = f"maps were fitted on {inputs['fitted']:,} vectors of other texts"
+        return [first, f"The items are gone: {fitted}, and no item has a new vector.", *others]
     lines = [
         first,
         f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "

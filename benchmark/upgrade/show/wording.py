@@ -5,11 +5,13 @@ from typing import Any
 
 from benchmark.report import numbers
 from benchmark.upgrade.read.request import KEEP, MIXED, REEMBED
+from benchmark.upgrade.search.strategies import NAMES
 
 Document = Mapping[str, Any]
 DASH = numbers.DASH
 _LARGER = 10  # times the searched gallery from which on a deployment is another matter
 _BY = {"queries": "queries' own old vectors", "pairs": "held-out pairs' own old vectors"}
+_TAKEN = {"request": "asked for", "file": "what the file says", "default": "taken by default"}
 _HITS = {
     "qrels": "a relevant item is among the ten nearest, or no longer",
     "labels": "the nearest item is relevant, or no longer",
@@ -265,7 +267,8 @@ def alignment(document: Document) -> list[str]:
     """Do both spaces align, and how sure is it, in a sentence of the best map."""
     found = document["alignment"]
     if not found:
-        return ["No map could be fitted."]
+        refused = (f"{n}: {why}" for n, why in document["left_out"].items() if n not in NAMES)
+        return [f"No map could be fitted ({'; '.join(refused)})."]
     best = max(found, key=lambda each: (each["found"] or {"value": 0.0})["value"])
     said = "align" if best["aligned"] else "do not align, so no map is taken"
     grounds = []
@@ -318,16 +321,13 @@ def a_query(cost: Mapping[str, Any], document: Document) -> str:
 
 
 def _meanwhile(document: Document, cost: Mapping[str, Any]) -> str:
-    serves = document["verdict"]["meanwhile"]
-    line = "Until then nothing serves that can be had"
-    if serves is not None:
-        line = f"Until then serves: {titled(document, serves)}"
+    serves, its = document["verdict"]["meanwhile"], "the old index is"
+    line = f"serves: {titled(document, serves)}" if serves else "nothing serves that can be had"
     if serves == KEEP:
-        line = "Until then the old model and index serve"
+        line, its = "the old model and index serve", "they are"
     if cost["old_bytes"]:
-        line += f"; they are the way back while {size(cost['old_bytes'])} are kept beside"
-        line = line if serves == KEEP else line.replace("they are", "the old index is")
-    return f"{line}."
+        line += f"; {its} the way back while {size(cost['old_bytes'])} are kept beside"
+    return f"Until then {line}."
 
 
 def risks(document: Document) -> list[str]:
@@ -369,15 +369,16 @@ def _odd_vectors(document: Document) -> list[str]:
         least = min(each["value"] for each in ways)
         lines.append(
             f"Warning: {names}: not of one length. Of the ten nearest by cosine another distance "
-            f"finds {percent(least)}; {document['inputs']['distance']} is asked for: is it right?"
+            f"finds {percent(least)}; {document['inputs']['distance']} is "
+            f"{_TAKEN[document['inputs']['distance_by']]}: is it right?"
         )
     return lines
 
 
 def changes(document: Document) -> list[str]:
     """Changes of the constraints that would change the answer."""
-    lines = [f"{each['if']}: {each['strategy']}" for each in document["verdict"]["changes"]]
-    return [f"{line[0].upper()}{line[1:]}" for line in lines]
+    found = document["verdict"]["changes"]
+    return [f"{each['if'][0].upper()}{each['if'][1:]}: {each['strategy']}" for each in found]
 
 
 def moved(document: Document) -> str:
@@ -391,10 +392,9 @@ def moved(document: Document) -> str:
 
 def slice_warnings(document: Document) -> list[str]:
     """Slices that surely lose by the recommended strategy."""
-    slices = (document["slices"] or {"slices": []})["slices"]
-    lost = [each for each in slices if each["loses"]]
+    found = document["slices"]["slices"] if document["slices"] else []
     return [
         f"Warning: {each['name']} ({each['queries']:,} queries) loses "
         f"{numbers.number(-each['gain']['value'])} points ({around(each['gain'])})."
-        for each in lost[:3]
-    ]
+        for each in found if each["loses"]
+    ][:3]  # fmt: skip
