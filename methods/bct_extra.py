@@ -14,7 +14,8 @@ class BCTExtra(OldClassifierTraining):
     """BCT's loss on d_old + extra dimensions, K padded with zeros (BT2 section 4.3).
 
     The zeros are not multiplied: K reads the first d_old dimensions, which are those that old
-    vectors are compared with, and which it normalises alone where it normalises.
+    vectors are compared with, and which it normalises alone where it normalises. The length is
+    d_old + extra, whatever that of the new model would be, as every later update needs.
     """
 
     paper = (

@@ -48,7 +48,8 @@ class MatryoshkaBCT(CompatibleTraining[State]):
     then. Lengths are d_old, its half, its quarter, ...: between them prefixes are compatible by
     interpolation, which is the paper's finding for classification (from memory). That the influence
     loss is nested too is ours: a prefix of new vectors of any length can be searched in the old
-    gallery cut alike. ``prefix`` is the share that is kept, of queries and of the gallery.
+    gallery cut alike. ``prefix`` is the share that is kept, of queries and of the gallery, of what
+    the update before has kept: in a sequence vectors get shorter with every update.
     """
 
     paper = (

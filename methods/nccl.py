@@ -59,7 +59,7 @@ class NCCL(CompatibleTraining[State]):
             raise RefusedError(f"nccl: no old feature has an entropy below {self.doubt} log C")
         kept = None if job.old.head is None else OldClassifier.of(job, synthesize=False)
         n_logits = len(data.classes) if kept is None else len(kept.weight)
-        # No image twice: of few images an epoch fits in.
+        # Of few images an epoch fits in; where not all are credible, some stand in it twice.
         bank = MemoryBank(min(self.size, len(data)), old.shape[1], n_logits)
         return State(bank, credible, kept)
 

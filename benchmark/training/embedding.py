@@ -241,12 +241,14 @@ def train_embedding(
             checkpoint; what must stay frozen says ``requires_grad_(False)``.
         old: Stored old embeddings of the data, ``[n, d_old]``.
         on_epoch: Called before each epoch.
-        spec: Spec of the model: whether a triplet loss is added, and how batches are drawn.
+        spec: Spec of the model: whether a triplet loss is added, and how batches are drawn. A
+            method whose classifier stays as it is uses no labels, so has no such loss.
         name: Name of the training in checkpoints and random streams.
     """
     state = nn.Module() if state is None else state  # an empty container is false, yet a state
     budget = Budget.of_epochs(trainer.recipe, len(data))
-    triplet = 0.0 if spec is None else spec.triplet
+    still = [not parameter.requires_grad for parameter in head.parameters()]
+    triplet = 0.0 if spec is None or (still and all(still)) else spec.triplet
     learner = _Learner(encoder, head, state, loss, data, old, trainer, budget.steps, triplet)
     order, hand = None, 1
     if spec is not None and spec.per_class:

@@ -142,6 +142,22 @@ def test_triplets_judge_what_goes_into_the_neck_and_the_rest_what_comes_out(
     assert without.neck is None and "neck" not in without.arguments
 
 
+@pytest.mark.parametrize(("method", "judged"), [("asymmetric", 0), ("csd", 0), ("l2", 1)])
+def test_methods_without_labels_have_no_triplets(tmp_path, monkeypatch, method, judged):
+    """They learn from the old vectors of the same images alone, as their papers say."""
+    calls = []
+
+    def recorded(features, labels):
+        calls.append(len(labels))
+        return batch_hard(features, labels)
+
+    monkeypatch.setattr(embedding, "batch_hard", recorded)
+    run_toy(["independent"], tmp_path, "market1501", **ONE_EPOCH)
+    alone = len(calls)
+    run_toy([method], tmp_path, "market1501", **ONE_EPOCH)
+    assert alone > 0 and (len(calls) > alone) == judged
+
+
 def test_market1501_protocol(tmp_path):
     """The new model, alone or by any method, is trained with triplets; the old one without."""
     records = run_toy(["mixbct", "l2"], tmp_path, "market1501", **ONE_EPOCH)
