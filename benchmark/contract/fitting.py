@@ -67,7 +67,8 @@ def check_same_items(old_ids: Sequence[Any] | None, new_ids: Sequence[Any] | Non
         raise BenchError(f"old_ids: expected {n} as old, got {len(old)}")
     for row, (a, b) in enumerate(zip(old, new, strict=True)):
         if a != b:
-            got = f"got {b!r} for {a!r} in row {row}"
+            plain = (x.item() if isinstance(x, np.generic) else x for x in (b, a))
+            got = "got {!r} for {!r} in row {}".format(*plain, row)
             raise BenchError(f"new_ids: expected the order of old_ids, {got}")
 
 

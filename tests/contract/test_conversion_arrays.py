@@ -219,6 +219,10 @@ def test_what_is_given_stays_as_it_is(arrays, plain):
             {"old_ids": list("ab") + ["c"] * (N - 2), "new_ids": list("ba") + ["c"] * (N - 2)},
             "new_ids: expected the order of old_ids, got 'b' for 'a' in row 0",
         ),
+        (
+            {"old_ids": np.arange(N), "new_ids": np.arange(N)[::-1]},
+            "new_ids: expected the order of old_ids, got 119 for 0 in row 0",
+        ),
     ],
 )
 def test_bad_pairs(arrays, change, said):

@@ -75,9 +75,9 @@ def test_what_is_told(qrels):
     found = Qrels.of(path, QUERIES, GALLERY)
     assert pairs(found) == {(0, 1): 2.0, (2, 0): 1.0}
     assert str(found) == (
-        "2 relevant pairs of 2 queries; 1 queries have none and are left out; "
-        "1 judgements repeated; 1 judgements of unknown queries; "
-        "1 judgements of unknown items; 2 judgements say not relevant"
+        "2 relevant pairs of 2 queries; 1 query has none and is left out; "
+        "1 judgement repeated; 1 judgement of an unknown query; "
+        "1 judgement of an unknown item; 2 judgements say not relevant"
     )
 
 
@@ -157,7 +157,7 @@ def test_class_labels(tmp_path, qrels):
     for gallery in (tmp_path / "g.npy", text):
         found = read_class_labels(tmp_path / "q.npy", gallery, QUERIES, GALLERY)
         assert pairs(found) == wanted
-        assert str(found) == ("3 relevant pairs of 2 queries; 1 queries have none and are left out")
+        assert str(found) == ("3 relevant pairs of 2 queries; 1 query has none and is left out")
 
 
 def test_many_class_labels_as_a_comparison_of_all(tmp_path):

@@ -334,6 +334,8 @@ def test_few_groups_of_queries_are_the_reason():
     said = verdict(found)
     assert (said.name, said.decided) == (KEEP, False)
     assert "they are of 4 groups of common relevant items, expected 5 or more" in said.reason
+    one = verdict(Evidence.of(found.outcomes, METRIC, np.zeros(40, int))).reason
+    assert "they are of 1 group of common relevant items, expected 5 or more" in one
     large = np.maximum(np.arange(40) - 29, 0)  # one of 30 queries, ten of one
     found = Evidence.of(of_scores({OLD: old, NEW: few(1, 40)}).outcomes, METRIC, large)
     assert verdict(found).reason.endswith("most are of a few groups of common relevant items")

@@ -281,7 +281,8 @@ def _too_few(evidence: Evidence) -> str:
     if evidence.groups is None and n < LEAST_GROUPS:
         return f"they are {n}, expected {LEAST_GROUPS} or more"
     if evidence.groups is not None and (k := len(np.unique(evidence.groups))) < LEAST_GROUPS:
-        return f"they are of {k} groups of common relevant items, expected {LEAST_GROUPS} or more"
+        of = f"{k} group{'s' * (k > 1)} of common relevant items"
+        return f"they are of {of}, expected {LEAST_GROUPS} or more"
     found = contrast(new, old, evidence.groups)
     if found.freedom < LEAST_GROUPS - 1:
         return "most are of a few groups of common relevant items"

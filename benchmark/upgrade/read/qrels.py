@@ -42,6 +42,16 @@ class Unused(NamedTuple):
     irrelevant: int = 0  # with a gain of 0 or less
 
 
+_LEFT_OUT = (
+    ("query has none and is left out", "queries have none and are left out"),
+    ("judgement repeated", "judgements repeated"),
+    ("judgement of an unknown query", "judgements of unknown queries"),
+    ("judgement of an unknown item", "judgements of unknown items"),
+    ("judgement says not relevant", "judgements say not relevant"),
+)
+"""Words for queries without judgements and for judgements that are not used: of one, of several."""
+
+
 @dataclass(frozen=True)
 class Qrels:
     """Relevant gallery rows of each query."""
@@ -83,14 +93,11 @@ class Qrels:
         n, found = len(self.offset) - 1, int((np.diff(self.offset) > 0).sum())
         if not self.known:
             return f"{n:,} queries without judgements"
-        words = "repeated", "of unknown queries", "of unknown items", "say not relevant"
-        counts = zip(words, self.unused, strict=True)
-        parts = [
-            f"{len(self.rows):,} relevant pairs of {found:,} queries",
-            f"{n - found:,} queries have none and are left out",
-            *(f"{count:,} judgements {what}" for what, count in counts),
-        ]
-        return "; ".join(part for part in parts if not part.startswith("0 "))
+        pairs = "relevant pair", "relevant pairs"
+        parts = [f"{_some(len(self.rows), *pairs)} of {_some(found, 'query', 'queries')}"]
+        counts = zip((n - found, *self.unused), _LEFT_OUT, strict=True)
+        parts += [_some(count, *words) for count, words in counts if count]
+        return "; ".join(parts)
 
     @classmethod
     def of(cls, given: Any, query_ids: Ids, gallery_ids: Ids) -> "Qrels":
@@ -372,3 +379,7 @@ def _like_the_first(sets: list[Ints]) -> Ints:
             alike = others[free[others] & (shared >= ALIKE * union)]
             group[alike], free[alike] = first, False
     return group
+
+
+def _some(n: int, one: str, more: str) -> str:
+    return f"{n:,} {one if n == 1 else more}"
