@@ -190,7 +190,10 @@ def export(
     runs: options.Runs = None,
     out: Annotated[Path, Option("--out", help="The file.")] = Path("scores.parquet"),
 ) -> None:
-    """Write all scores of records as one tidy Parquet file: a row for each case and metric."""
+    """Write scores of records, areas and worst moments with them, as one tidy Parquet file.
+
+    A row for each case and metric; points of curves stay in the records.
+    """
     from benchmark.config.files import plain_io_errors, require_file_place, write_whole
     from benchmark.report.frame import frame
 

@@ -233,9 +233,10 @@ def text(submission: Submission) -> str:
         methods.setdefault((r.protocol, r.track), set()).add(r.method)
     chosen.sort(key=lambda r: (r.method != "independent", r.method, r.seed))
     tables = record_tables(chosen)
+    alike = all(r.environment.get("precision") == "32-true" for r in chosen)
+    flags = _LIKE_THE_BOARD if alike else _LIKE_THE_BOARD.replace("32-true", "recipe")
     commands = [
-        f"    bench run -m {','.join(sorted(names))} -p {protocol} -t {track} "
-        f"{_LIKE_THE_BOARD} --out results"
+        f"    bench run -m {','.join(sorted(names))} -p {protocol} -t {track} {flags} --out results"
         for (protocol, track), names in sorted(methods.items())
     ]
     done = VERIFIED if test_file(file) else UNTESTED

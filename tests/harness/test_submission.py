@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from support.toy_runs import run_toy_seeds
@@ -25,7 +26,8 @@ def clean(monkeypatch):
         monkeypatch.setattr(module, "code_version", lambda: version)
 
 
-def test_without_records(clean, tmp_path):
+@pytest.mark.parametrize("swept_folder", ["procrustes", "procrustes+query"])
+def test_without_records(clean, tmp_path, swept_folder):
     said = []
     found = gather("procrustes", tmp_path, said.append)
     assert said == ["checked"] and found.records == ()
@@ -36,7 +38,7 @@ def test_without_records(clean, tmp_path):
         f"no records: bench run --seeds 0-2 --precision 32-true --records-only --out {tmp_path} "
         "-m procrustes -p open-class"
     )
-    swept = tmp_path / "changed" / "0a" / "measured" / "open-class" / "toy" / "procrustes"
+    swept = tmp_path / "changed" / "0a" / "measured" / "open-class" / "toy" / swept_folder
     swept.mkdir(parents=True)
     (swept / "seed-0.json").write_text("{}")
     said = gather("procrustes", tmp_path).missing[1]
@@ -82,6 +84,11 @@ def test_from_missing_to_a_bundle(clean, tmp_path):
     text = write_bundle(found, results, out).read_text()
     assert text.startswith("# Add `l2`\n") and "| l2 |" in text
     assert "bench run -m l2 -p extended-data -t toy --seeds 0-2" in text
+    mixed = [
+        replace(each, record=each.record.model_copy(update={"environment": {"precision": kind}}))
+        for each, kind in zip(found.records, ("32-true", "bf16-mixed", "32-true"), strict=True)
+    ]
+    assert "--precision recipe" in submission.text(replace(found, records=tuple(mixed)))
     assert text.count("- [x] ") == len(VERIFIED) and text.count("- [ ] ") == len(PROMISED)
     manifest = read_sealed(out / MANIFEST, 2**20)
     assert manifest["source"] == f"sha256:{found.file.fingerprint}"
