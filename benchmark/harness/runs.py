@@ -22,7 +22,7 @@ from benchmark.records.details_files import check_beside, queries_path
 from benchmark.records.files import read_record
 from benchmark.records.provenance import code_version
 from benchmark.records.record import Record
-from benchmark.records.slim import write_queries, write_slim
+from benchmark.records.slim import bases, remove_unused, write_queries, write_slim
 from benchmark.records.verified import verification_path
 
 Existing = Literal["skip", "missing", "overwrite"]
@@ -71,6 +71,8 @@ def carry_out(
                 queries=queries, anew=existing == "overwrite",
             )  # fmt: skip
             execute(plan, stages, compute or Compute(), reporter, writer.write)
+            with suppress(BenchError):  # of a record that is damaged nobody knows
+                remove_unused(writer.outdated)
         records += [known[key] for key in request.paths(out)]
     return records
 
@@ -126,6 +128,8 @@ class _Writer:
     anew: bool
     bases: dict[str, Record] = field(default_factory=dict)
     """Records of the independent model, on which those of methods are based, by evaluation."""
+    outdated: set[Path] = field(default_factory=set)
+    """Bases of records that were written anew."""
 
     def write(self, result: Result) -> None:
         """Write a record; one of the same result that another process has just written stays.
@@ -154,6 +158,8 @@ class _Writer:
         with store.lock(name) if os.access(store.root, os.W_OK) else nullcontext():
             there = None if self.anew else _whole(path)
             if there is None or _is_other(record, there):
+                with suppress(BenchError, OSError):  # none is there, or it is damaged
+                    self.outdated.update(bases(path))
                 write_slim(path, record, base, packed, of_base or b"")
                 verification_path(path).unlink(missing_ok=True)  # of an earlier record
             if self.queries and packed is not None:

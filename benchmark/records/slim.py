@@ -14,7 +14,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -338,6 +338,18 @@ def bases(path: Path) -> list[Path]:
             of_details = files.named_base(beside, read_bytes(beside, MOST_PACKED))
             found += [] if of_details is None else [details_base_path(path, of_details)]
     return found
+
+
+def remove_unused(outdated: Iterable[Path]) -> None:
+    """Remove those of some bases on which no record of their board stands any more."""
+    boards: dict[Path, set[Path]] = {}
+    for base in outdated:
+        boards.setdefault(base.parent, set()).add(base)
+    for board, gone in boards.items():
+        for record in board.glob("*/seed-*.json"):
+            gone.difference_update(bases(record))
+        for base in gone:
+            base.unlink(missing_ok=True)
 
 
 def check_base(path: Path) -> None:

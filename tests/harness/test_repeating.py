@@ -89,9 +89,15 @@ def test_threads_are_those_of_the_trainings(tmp_path):
             toy(["independent", "bct"], tmp_path / "store", tmp_path / out, settings=ONE_EPOCH)
             (path,) = (tmp_path / out).glob("**/independent/seed-0.json")
             told.append(read_record(path).environment["threads"])
+        before_again = {each.name for each in (tmp_path / "a").rglob("base-*.json")}
+        toy(["independent", "bct"], tmp_path / "store", tmp_path / "a", settings=ONE_EPOCH,
+            existing="overwrite")  # fmt: skip
     finally:
         torch.set_num_threads(before)
     assert told == [str(before + 1)] * 2
+    # Written anew on one thread: what the records stood on before is gone with them.
+    after = {each.name for each in (tmp_path / "a").rglob("base-*.json")}
+    assert len(after) == len(before_again) == 1 and after != before_again
     assert "threads" not in path.read_text().partition('"run"')[2]
 
 
