@@ -262,10 +262,11 @@ def _good(found: Sequence[tuple[RankedBoard, Effect]]) -> list[str]:
 def _bad(found: Sequence[tuple[RankedBoard, Effect]]) -> list[str]:
     """The boards on which doing without is better, or new/new suffers; otherwise the least good.
 
-    Better is beyond the interval, where there is one.
+    Better is beyond the interval; boards without one, of few models, come last.
     """
     hurting = [(b, e) for b, e in found if e.hurts]
-    losing = sorted((each for each in found if _is_bad(*each)), key=lambda each: _more(*each))
+    losing = [each for each in found if _is_bad(*each)]
+    losing.sort(key=lambda each: (not each[1].enough, _more(*each)))
     parts = []
     if hurting:
         parts.append(f"new/new, which it lowers on {len(hurting)} of {len(found)} boards.")

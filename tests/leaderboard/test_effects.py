@@ -413,6 +413,13 @@ def test_three_sentences(several):
     worse = boards_of([*three("independent", (0.1, 0.1, 0.1)), *three("fct", (-0.9, 0.4, -0.1))])
     bad = dict(sentences(method_info("fct"), worse))["Bad for"]
     assert bad[0] == "nothing that was measured here beyond its interval; least good:"
+    once = [
+        make_record(method, cross, 0.9, lower=0.5, high=0.9, track="omniglot")
+        for method, cross in (("independent", 0.5), ("fct", 0.1))
+    ]
+    sure = [*three("independent", (0.1, 0.1, 0.1)), *three("fct", (-0.9, -0.8, -0.9))]
+    first, second = dict(sentences(method_info("fct"), boards_of([*once, *sure])))["Bad for"]
+    assert "(1 model)" not in first and "(1 model)" in second
     assert "below the old model" in bad[1]
     bad = dict(sentences(method_info("l2"), [several]))["Bad for"]
     assert bad == ["new/new, which it lowers on 1 of 1 boards."]
