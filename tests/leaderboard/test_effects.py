@@ -417,7 +417,7 @@ def test_three_sentences(several):
         make_record(method, cross, 0.9, lower=0.5, high=0.9, track="omniglot")
         for method, cross in (("independent", 0.5), ("fct", 0.1))
     ]
-    sure = [*three("independent", (0.1, 0.1, 0.1)), *three("fct", (-0.9, -0.8, -0.9))]
+    sure = [*three("independent", (0.1, 0.1, 0.1)), *three("fct", (-0.7, -0.6, -0.7))]
     first, second = dict(sentences(method_info("fct"), boards_of([*once, *sure])))["Bad for"]
     assert "(1 model)" not in first and "(1 model)" in second
     assert "below the old model" in bad[1]
