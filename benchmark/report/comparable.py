@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 from benchmark.config import registry
 from benchmark.config.recipes import OF_MAPS
@@ -108,6 +109,7 @@ def mixed_settings(records: Sequence[Record]) -> list[str]:
     return out
 
 
+@cache  # looking through the files that a method imports takes milliseconds
 def _trains_map(label: str) -> bool:
     try:
         return registry.method_file(label).trains_map
