@@ -232,7 +232,9 @@ class _SitePages:
         return {
             "n_records": len(self.stored), "newest": self.newest[0],
             "kinds": kinds_words(board.scenario for board in self.boards),
-            "frozen": {any(m.frozen for m in s.record.models.values()) for s in self.stored},
+            "both_networks": len({
+                any(m.frozen for m in s.record.models.values()) for s in self.stored
+            }) == 2,
             "evidence": self.evidence, "pairs": bool(self.pairs), "pays": bool(self.pays),
         }  # fmt: skip
 

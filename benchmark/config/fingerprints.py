@@ -12,9 +12,10 @@ _MAP_TRAINING = {
 }  # fmt: skip
 """Names of ``benchmark.contract`` that train a map, the bases that do, and a recipe's settings."""
 
-
 _OF_OLD = {"OldClassifier", "OldClassifierTraining"}
 """Names of ``benchmark.contract`` whose rows of class means have the new classifier's scale."""
+_SCALED = ("spec", "head")
+"""Usual names of what has a scale."""
 
 
 @cache
@@ -53,13 +54,10 @@ def names_map_training(source: bytes) -> bool:
 @cache
 def names_scale(source: bytes) -> bool:
     """Tell whether a module's code reads a classifier's scale, or builds a classifier with it."""
-    nodes = [*ast.walk(syntax_tree(source))]
-    built = any(
-        alias.name in _OF_OLD for n in nodes if isinstance(n, ast.ImportFrom) for alias in n.names
-    )
-    return built or any(
-        isinstance(n, ast.Attribute) and n.attr == "scale" and _last(n.value) in ("spec", "head")
-        for n in nodes
+    return any(
+        not _OF_OLD.isdisjoint(_names(n))
+        or (isinstance(n, ast.Attribute) and n.attr == "scale" and _last(n.value) in _SCALED)
+        for n in ast.walk(syntax_tree(source))
     )
 
 

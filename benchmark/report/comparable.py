@@ -109,7 +109,7 @@ def mixed_settings(records: Sequence[Record]) -> list[str]:
     return out
 
 
-@cache  # looking through the files that a method imports takes milliseconds
+@cache  # asked of every record of a table
 def _trains_map(label: str) -> bool:
     try:
         return registry.method_file(label).trains_map

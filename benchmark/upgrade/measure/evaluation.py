@@ -88,31 +88,28 @@ class StrategyEvaluation:
         """Jobs of the second pass: scores by second lists that the first pass leaves open."""
         return {
             each.name: PairScores(
-                *self._asked(each, each.merge, found), self.plan.lists[each.uses[1]], self.distance
+                *self._asked(each, each.merge, found)[:2], self.plan.lists[each.uses[1]],
+                self.distance,
             )
             for each in self.strategies if each.merge is not None
         }  # fmt: skip
 
     def _asked(
         self, each: Strategy, merge: TwoLists, found: Mapping[str, ListResult]
-    ) -> tuple[Ints, Ints]:
+    ) -> tuple[Ints, Ints, Ints]:
         """Queries and rows that the second list scores: those of the first list's window.
 
-        Where both lists are searched, of queries alone with pairs behind both windows; these pairs
-        follow.
+        Where both lists are searched, of queries alone with counted pairs behind both windows.
+        These pairs follow, and come as a third, by their places among all counted ones.
         """
         query, row = _window(each, found)
         if not merge.searches:
-            return query, row
-        behind = self._behind(each, merge, found)
+            return query, row, np.empty(0, np.int64)
+        first, second = (found[name].ranks for name in each.uses)
+        behind = np.flatnonzero((first > merge.window) & (second > merge.window))
         its_query, its_row = (of[behind] for of in self.relevant.counted_pairs)
         some = np.isin(query, its_query)
-        return np.append(query[some], its_query), np.append(row[some], its_row)
-
-    def _behind(self, each: Strategy, merge: TwoLists, found: Mapping[str, ListResult]) -> Ints:
-        """Counted pairs whose item is in neither list's window."""
-        first, second = (found[name].ranks for name in each.uses)
-        return np.flatnonzero((first > merge.window) & (second > merge.window))
+        return np.append(query[some], its_query), np.append(row[some], its_row), behind
 
     def evaluated(
         self, found: Mapping[str, ListResult], rescored: Mapping[str, Floats]
@@ -161,9 +158,8 @@ class StrategyEvaluation:
 
         That order, and those of the first list's window that it has behind the pair's item.
         """
-        out, behind = found[each.uses[1]].ranks.copy(), self._behind(each, merge, found)
-        asked, _ = self._asked(each, merge, found)
-        n = len(asked) - len(behind)
+        asked, _, behind = self._asked(each, merge, found)
+        out, n = found[each.uses[1]].ranks.copy(), len(asked) - len(behind)
         query, places = np.unique(asked[n:], return_inverse=True)
         starts = np.searchsorted(asked[:n], [query, query + 1])
         for k, (a, b) in enumerate(starts.T):
