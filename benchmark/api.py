@@ -115,9 +115,9 @@ def read_vectors(
     """Vectors of a file in any of the formats people have, for ``fit`` and the like.
 
     Args:
-        path: ``.npy``, ``.npz``, ``.parquet`` or a folder of them, ``.arrow`` or a folder of
-            Hugging Face's, ``.hdf5``, ``.fvecs``, ``.bvecs`` or ``.safetensors``; ``FILE:NAME`` is
-            one array of several.
+        path: A file or folder of any format that ``bench convert`` reads, by its ending (numpy's,
+            parquet, Arrow, HDF5, ``.fvecs``, ``.bvecs``, safetensors, JSON, CSV, ``COPY``, faiss,
+            Chroma, LanceDB, VDF); ``FILE:NAME`` is one array of several.
         id_column: Array or column of ids, ``-`` for none; by default ``id`` or the like, else the
             only one that may hold some, which a warning tells.
         vector_column: Array or column of vectors, as ``FILE:NAME``.

@@ -53,7 +53,7 @@ class DivergedError(RefusedError):
 
 
 class PassedOverWarning(UserWarning):
-    """Something of another package that is broken, and that nobody asked for."""
+    """Something odd or broken that does not end the work; verbs tell it when they end."""
 
 
 @contextmanager

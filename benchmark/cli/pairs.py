@@ -56,13 +56,16 @@ def run(
 
     its_maps, cells = _cells(board, pairs, corpora, data, out)
     todo = [each for each in cells if each.left]
+    if not todo:
+        echo(f"0 of {len(cells)} cells to measure: {out} has all; --out says where to measure anew")
+        return
     seconds = embedding_s(todo), sum(each.reports_s for each in todo)
     words = [hours_words(each / 3600) for each in seconds]
     echo(
         f"{len(todo)} of {len(cells)} cells to measure, on one core: {words[0]} to embed, "
         f"{words[1]} for reports"
     )
-    if dry_run or not todo:
+    if dry_run:
         return
     require_weights(todo)
     writable(out, "--out", keep=False)
@@ -83,7 +86,10 @@ def status(
     """Show what of the board is measured, and what the rest costs."""
     from benchmark.pairs.board import status_table
 
-    print_tables([status_table(_cells(board, pairs, corpora, data, out)[1])], form)
+    passed_over: list[str] = []
+    print_tables([status_table(_cells(board, pairs, corpora, data, out, passed_over)[1])], form)
+    for words in passed_over:
+        echo(f"bench: left out: {words}", err=True)
 
 
 @app.command(
@@ -262,14 +268,17 @@ def packages(
 
 
 def _cells(
-    board: Path | None, pairs: str, corpora: str, data: Path | None, out: Path
-) -> tuple[str, list[CellPlan]]:
-    """Maps of the board, and the cells that are wanted."""
+    board: Path | None, pairs: str, corpora: str, data: Path | None, out: Path,
+    passed_over: list[str] | None = None,
+) -> tuple[str, list[CellPlan]]:  # fmt: skip
+    """Maps of the board, and the cells that are wanted; corpora by name must be there."""
     from benchmark.pairs.board import load_board, plan
 
     found = load_board(board or _FOLDER / "core.yaml")
     chosen = [_pair(word) for word in split(pairs)] or found.pairs
-    return found.maps, plan(chosen, split(corpora) or found.corpora, data, out)
+    if corpora:
+        return found.maps, plan(chosen, split(corpora), data, out)
+    return found.maps, plan(chosen, found.corpora, data, out, passed_over)
 
 
 def _pair(word: str) -> tuple[str, str]:

@@ -171,7 +171,8 @@ def _finish(
     with unheard(broken):
         for line in lines:
             echo(line)
-    if failed := [str(each) for each in conditions if each.holds(result.document)]:
+    document = result.document
+    if failed := [each.said_of(document) for each in conditions if each.holds(document)]:
         with unheard(broken):
             echo(f"bench: failed: {', '.join(failed)}", err=True)
         raise typer.Exit(3)

@@ -131,7 +131,7 @@ class FeatureTransformation(Method):
 
     def fit(
         self, old: Any, new: Any, labels: Any = None, side: Any = None, head: Any = None, *,
-        distance: str = "cosine", recipe: Recipe | None = None, seed: int = 0,
+        distance: str = "cosine", recipe: Recipe | Mapping[str, Any] | None = None, seed: int = 0,
         device: str | Device = "auto", old_ids: Sequence[Any] | None = None,
         new_ids: Sequence[Any] | None = None, new_side: Any = None, old_head: Any = None,
         chained: bool = False, progress: Callable[[float], None] | None = None,
@@ -148,8 +148,9 @@ class FeatureTransformation(Method):
             new_side: Side-information by the new generation, ``[n, s_new]``.
             old_head: The old classifier, in a form of ``head``.
             chained: Some stored vectors are outputs of an earlier conversion.
-            recipe: Steps and pairs a step (``transform_steps``, ``transform_batch``) and
-                precision of maps that are trained; by default those of the built-in tracks.
+            recipe: Steps and pairs a step and precision of maps that are trained, a recipe or
+                ``{"transform_steps": 600, "transform_batch": 256}``; what is not named is as on
+                the built-in tracks.
             seed: Seed of everything random.
             device: ``auto``, ``cpu``, ``cuda``, ... to train on.
             old_ids: Ids of the rows of ``old``, ``[n]``, which must equal

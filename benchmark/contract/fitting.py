@@ -2,7 +2,7 @@
 
 import copy
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from benchmark.config import registry
+from benchmark.config.reading import build
 from benchmark.config.recipes import Recipe
 from benchmark.contract.arrays import as_ids, as_vectors, require_direction, to_numpy
 from benchmark.contract.conversion import PARTS, Conversion, Dims
@@ -104,10 +105,19 @@ def _as_labels(name: str, values: Any) -> Tensor:
 
 
 def make_trainer(
-    recipe: Recipe | None, seed: int, device: str | Device,
+    recipe: Recipe | Mapping[str, Any] | None, seed: int, device: str | Device,
     progress: Callable[[float], None] | None = None,
 ) -> Trainer:  # fmt: skip
-    """The loop; by default in the budget of the built-in tracks, telling nobody of progress."""
+    """The loop; by default in the budget of the built-in tracks, telling nobody of progress.
+
+    A mapping has the fields of a recipe that are other than in that budget.
+    """
+    if isinstance(recipe, Mapping):
+        recipe = build(Recipe, {**RECIPE.model_dump(mode="json"), **recipe}, "recipe")
+    elif not isinstance(recipe, Recipe | None):
+        raise BenchError(
+            f"recipe: expected fields such as {{'transform_steps': 600}}, got {recipe!r:.60}"
+        )
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise BenchError(f"seed: expected a whole number from 0, got {seed!r}")
     device = parse_device(device) if isinstance(device, str) else device

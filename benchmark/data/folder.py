@@ -14,6 +14,7 @@ image counts as a camera of its own, and groups are unknown.
 
 import hashlib
 import unicodedata
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from benchmark.data.images import MOST_BYTES, EncodedImages, Side, View
 from benchmark.data.listing import SEEN, TABLE, TEST, Item
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import seeded_order, two_thirds
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, PassedOverWarning
 
 Items = Sequence[Item]
 
@@ -92,21 +93,25 @@ class Folder(FileDatasetReader):
         """Decode the images and split them; classes are in a seeded order.
 
         Equal files of one class are one item of an evaluation set, so that a photograph in both
-        gallery/ and query/ does not find itself. None is a query that is trained on.
+        gallery/ and query/ does not find itself. None is a query that is trained on; those of two
+        classes are told.
         """
         every = self._listing(root)
         facts = self._facts(root, every)
         train, gallery, query, seen = self._parts(root, every)
-        _refuse_trained(train, query + seen)
+        digests = {item.path: _digest(item) for item in [*train, *gallery, *query, *seen]}
+        _refuse_trained(train, query + seen, digests)
+        _tell_two_classes([*train, *gallery, *query, *seen], digests)
         names = dict.fromkeys([*self._ordered(train), *self._ordered(gallery + query)])
         _refuse_two_spellings(root, names)
         index = {name: i for i, name in enumerate(names)}
         groups = _class_groups(root, every)
         group_names = tuple(sorted(set(groups.values())))
         images = ImageSet(*self._images(root, index, train))
-        evaluations = {TEST: self._evaluation(root, index, gallery, query, group_names)}
+        more = index, digests, group_names
+        evaluations = {TEST: self._evaluation(root, gallery, query, *more)}
         if seen:
-            evaluations[SEEN] = self._evaluation(root, index, seen, seen, group_names)
+            evaluations[SEEN] = self._evaluation(root, seen, seen, *more)
         return Dataset(
             self.name, images, evaluations, tuple(index), facts,
             tuple(groups[name] for name in index) if groups else (),
@@ -171,8 +176,8 @@ class Folder(FileDatasetReader):
         return EncodedImages(files, view)[np.arange(len(files))], labels
 
     def _evaluation(
-        self, root: Path, index: Mapping[str, int], gallery: Items, query: Items,
-        group_names: tuple[str, ...],
+        self, root: Path, gallery: Items, query: Items, index: Mapping[str, int],
+        digests: Mapping[Path, str], group_names: tuple[str, ...],
     ) -> Evaluation:  # fmt: skip
         """The photographs to evaluate, equal files of a class once, by path of the first."""
         keys: dict[Path, tuple[str, str]] = {}
@@ -180,7 +185,7 @@ class Folder(FileDatasetReader):
         for item in sorted([*gallery, *query], key=lambda item: index[item.class_name]):
             if item.path in keys:
                 continue
-            key = keys[item.path] = item.class_name, _digest(item)
+            key = keys[item.path] = item.class_name, digests[item.path]
             other = first.setdefault(key, item)
             if other.camera != item.camera:
                 raise BenchError(
@@ -207,12 +212,32 @@ def _digest(item: Item) -> str:
         return hashlib.sha256(read_bytes(item.path, MOST_BYTES)).hexdigest()
 
 
-def _refuse_trained(train: Items, query: Items) -> None:
+def _refuse_trained(train: Items, query: Items, digests: Mapping[Path, str]) -> None:
     """Refuse queries that are byte for byte files of ``train``: they would be memorised."""
-    trained = {_digest(item): item.path for item in train}
+    trained = {digests[item.path]: item.path for item in train}
     for item in query:
-        if (same := trained.get(_digest(item))) is not None:
+        if (same := trained.get(digests[item.path])) is not None:
             raise BenchError(f"{item.path}: {item.part}: trained on, as {same} is the same file")
+
+
+def _tell_two_classes(items: Items, digests: Mapping[Path, str]) -> None:
+    """Warn of photographs that are in two classes: at most one of them can be right."""
+    first: dict[str, Item] = {}
+    two = [
+        (item, other) for item in items
+        if (other := first.setdefault(digests[item.path], item)).class_name != item.class_name
+    ]  # fmt: skip
+    if two:
+        item, other = two[0]
+        n = len({digests[item.path] for item, _ in two})
+        words = f"{n:,} photographs are" if n > 1 else "a photograph is"
+        more = ", for one" if n > 1 else ""
+        warnings.warn(
+            PassedOverWarning(
+                f"{words} in two classes{more}: {item.path} is the same file as {other.path}"
+            ),
+            stacklevel=2,
+        )
 
 
 def _refuse_two_spellings(root: Path, names: Iterable[str]) -> None:

@@ -103,15 +103,27 @@ def load_board(path: Path) -> PairBoard:
 
 
 def plan(
-    pairs: Sequence[tuple[str, str]], corpora: Sequence[str], data: Path | None, out: Path
-) -> list[CellPlan]:
+    pairs: Sequence[tuple[str, str]], corpora: Sequence[str], data: Path | None, out: Path,
+    passed_over: list[str] | None = None,
+) -> list[CellPlan]:  # fmt: skip
     """Cells of all pairs on all corpora of their modality, pair by pair.
+
+    Corpora that cannot be read are left out where there is a list for the reasons, if one can.
 
     Raises:
         BenchError: If a name is unknown, data is missing, or nothing fits.
     """
     loaded = {name: load_embedder(name) for pair in pairs for name in pair}
-    read = [read_corpus(load_source(name), data) for name in corpora]
+    read = []
+    for source in [load_source(name) for name in corpora]:
+        try:
+            read.append(read_corpus(source, data))
+        except BenchError as error:
+            if passed_over is None:
+                raise
+            passed_over.append(str(error))
+    if not read and passed_over:
+        raise BenchError(passed_over[0])
     cells = [
         CellPlan(
             corpus, loaded[old], loaded[new],

@@ -9,7 +9,7 @@ from benchmark.upgrade.decide.doubts import doubts
 from benchmark.upgrade.decide.gate import Condition, require_known, require_there
 from benchmark.upgrade.decide.models import ModelComparison, compare_models
 from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
-from benchmark.upgrade.fit.maps import chosen_maps
+from benchmark.upgrade.fit.maps import chosen_maps, direction_of
 from benchmark.upgrade.measure.backfill_progress import backfill_progress
 from benchmark.upgrade.measure.behind_index import behind_index
 from benchmark.upgrade.measure.bridge import UNPAIRED, Alignment, bridge, refused_strategies
@@ -23,9 +23,9 @@ from benchmark.upgrade.read.apart import read_apart
 from benchmark.upgrade.read.gallery import Cluster
 from benchmark.upgrade.read.health import Remark, look_at
 from benchmark.upgrade.read.inputs import Inputs, common_rows, open_rows, query_places, read_inputs
-from benchmark.upgrade.read.request import KEEP, Tell, UpgradeRequest
+from benchmark.upgrade.read.request import KEEP, Tell, UpgradeRequest, prefixed
 from benchmark.upgrade.search.index import Settings
-from benchmark.upgrade.search.strategies import NAMES, SIZED, unfit
+from benchmark.upgrade.search.strategies import NAMES, VectorFacts
 from benchmark.upgrade.show.report import UpgradeReport, make_document
 
 _WARNING = "Warning: "
@@ -62,12 +62,11 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
     first = next(iter(requests.values()))
     among = common_rows(list(requests.values()))
 
-    def of_model(name: str) -> Tell:
-        return lambda words: tell(type(words)(f"{name}: {words}"))
-
     # All are read before one is measured: a damaged file is found at once.
-    inputs = {name: _read(each, cluster, of_model(name), among) for name, each in requests.items()}
-    judged = {name: _judged(each, of_model(name)) for name, each in inputs.items()}
+    inputs = {
+        name: _read(each, cluster, prefixed(tell, name), among) for name, each in requests.items()
+    }
+    judged = {name: _judged(each, prefixed(tell, name)) for name, each in inputs.items()}
     compared = compare_models(
         {name: each.study for name, each in judged.items()},
         {name: each.decision for name, each in judged.items()},
@@ -83,19 +82,42 @@ def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> Upgra
 
 def strategy_names(request: UpgradeRequest) -> list[str]:
     """Names of all strategies that a report may have, before vectors are read."""
-    unpaired = request.gone and request.pairs_old is None
-    return [*NAMES, *([UNPAIRED] if unpaired else chosen_maps(request.maps))]
+    return [*NAMES, *_map_labels(request)]
 
 
 def require_figures(request: UpgradeRequest, conditions: Sequence[Condition]) -> None:
     """Raise a BenchError where a condition is of a strategy that the report will not have.
 
-    Its name says so, or the sizes of vectors; of several new models some may have it.
+    Its name says so, or what there is of vectors and maps; of several new models one may have it.
     """
     require_known(conditions, strategy_names(request))
-    if request.models is None and {each.strategy for each in conditions} & SIZED:
-        sides = "old_gallery", "pairs_new" if request.gone else "new_gallery"
-        require_there(conditions, unfit(*(open_rows(request, side).dim for side in sides)))
+    if {each.strategy for each in conditions} & {*NAMES}:
+        models = [None] if request.models is None else [*request.models]
+        first, *others = (
+            _facts(request if name is None else request.of_model(name)).unfit() for name in models
+        )
+        of_all = {name: why for name, why in first.items() if all(name in its for its in others)}
+        require_there(conditions, of_all)
+
+
+def _map_labels(request: UpgradeRequest) -> list[str]:
+    unpaired = request.gone and request.pairs_old is None
+    return [UNPAIRED] if unpaired else chosen_maps(request.maps)
+
+
+def _facts(request: UpgradeRequest) -> VectorFacts:
+    """What is known of the vectors of one new model before they are read."""
+    old, new = (
+        open_rows(request, side)
+        for side in ("old_gallery", "pairs_new" if request.gone else "new_gallery")
+    )
+    directions = {direction_of(label) for label in _map_labels(request)}
+    return VectorFacts(
+        old.dim, new.dim, request.distance or old.metric or "cosine",
+        old_queries=request.old_queries is not None, embedded=not request.gone,
+        paired=not request.gone or request.pairs_old is not None,
+        converted="gallery" in directions, mapped="query" in directions,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,19 @@ def test_tensors_and_other_types_are_arrays(arrays, plain, fct):
     assert half.dtype == np.float32
 
 
+def test_a_recipe_may_be_a_mapping_of_what_is_other(arrays, plain, fct):
+    old, new = arrays["old"], arrays["new"]
+    fields = {"transform_steps": QUICK.transform_steps, "transform_batch": QUICK.transform_batch}
+    made = fct().fit(old, new, recipe=fields, device="cpu")
+    np.testing.assert_array_equal(made.convert(old), plain.convert(old))
+    linear = registry.method("linear")  # in closed form, which reads none of it
+    for method in (fct(), linear):
+        with pytest.raises(BenchError, match=r"^recipe: .*'transform_step'.*'transform_steps'"):
+            method.fit(old, new, recipe={"transform_step": 5})
+        with pytest.raises(BenchError, match=r"^recipe: expected fields such as .*, got 'short'$"):
+            method.fit(old, new, recipe="short")
+
+
 def test_what_a_method_gets(arrays, monkeypatch, fct):
     seen = []
     cls = registry.method_class("fct")

@@ -13,7 +13,7 @@ from support.refused import refused_data
 
 from benchmark.data.files import content_hash
 from benchmark.data.folder import Folder
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, PassedOverWarning
 
 
 @pytest.fixture
@@ -76,6 +76,18 @@ def test_a_query_that_is_trained_on_is_refused(parted):
     Folder().load(parted)
     (parted / "query" / "x" / "copy.jpg").write_bytes(trained.read_bytes())
     with pytest.raises(BenchError, match=rf"query/x/copy.jpg: query: trained on, as {trained} is"):
+        Folder().load(parted)
+
+
+def test_a_photograph_in_two_classes_is_told(parted):
+    one, two = (min((parted / "gallery" / name).rglob("*.jpg")) for name in ("x", "y"))
+    copy = parted / "gallery" / "y" / "copy.jpg"
+    copy.write_bytes(one.read_bytes())
+    said = f"^a photograph is in two classes: {copy} is the same file as {one}$"
+    with pytest.warns(PassedOverWarning, match=said):
+        Folder().load(parted)
+    (parted / "gallery" / "x" / "copy.jpg").write_bytes(two.read_bytes())
+    with pytest.warns(PassedOverWarning, match="^2 photographs are in two classes, for one: "):
         Folder().load(parted)
 
 

@@ -105,6 +105,26 @@ def test_the_commands_say_what_is_wrong(tmp_path):
     assert code == 0 and "all-mpnet-base-v2" in out
 
 
+def test_a_board_is_told_of_the_corpora_that_are_there(tmp_path, monkeypatch):
+    folder = tmp_path / "text" / "cisi"
+    folder.mkdir(parents=True)
+    for name in ("docs", "queries"):
+        (folder / f"{name}.jsonl").write_text('{"id": "a", "text": "some words"}\n')
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\na\ta\t1\n")
+    code, out, err = call("pairs", "status", "--data", tmp_path)
+    assert code == 0 and "cisi" in out and "npl" not in out
+    assert err.count("bench: left out: corpus ") == 5 and "corpus npl" in err
+    code, _, err = call("pairs", "status", "--data", tmp_path, "--corpora", "cisi,npl")
+    assert code == 2 and err.startswith("bench: corpus npl: ")
+    code, _, err = call("pairs", "status", "--data", tmp_path / "text")
+    assert code == 2 and err.startswith("bench: corpus cranfield: ")
+    monkeypatch.setattr("benchmark.pairs.board.CellPlan.left", 0)
+    words = ["--pairs", "wordllama-64:minilm-l3", "--corpora", "cisi", "--data", tmp_path]
+    code, out, _ = call("pairs", "run", *words, "--out", tmp_path / "out")
+    said = f"0 of 1 cells to measure: {tmp_path / 'out'} has all; --out says where to measure anew"
+    assert (code, out) == (0, f"{said}\n")
+
+
 def test_the_core_board_and_its_records():
     """Cells of the board, with intervals that hold what they promise."""
     board = load_board(RESULTS / "core.yaml")

@@ -11,7 +11,7 @@ import benchmark
 from benchmark.errors import BenchError
 from benchmark.upgrade.decide.gate import Condition
 from benchmark.upgrade.read.request import UpgradeRequest
-from benchmark.upgrade.run import strategy_names
+from benchmark.upgrade.run import require_figures, strategy_names
 
 KEPT = {"value": 0.85, "low": 0.8, "high": 0.9, "sampling": None}
 LINEAR = {"name": "linear", "kept": KEPT, "score": KEPT, "to_keep": None,
@@ -49,6 +49,9 @@ def test_what_is_no_condition():
     with pytest.raises(BenchError, match=r"^--fail-if: truncate is left out: of one size"):
         Condition.parse("truncate.share<1").holds(DOCUMENT)
     assert Condition.parse("upgrade<0.1").holds(DOCUMENT | {"strategies": [LINEAR]})
+    assert Condition.parse("share<0.9").said_of(DOCUMENT) == "share<0.9 (0.85)"
+    said = "linear.upgrade<0 (the report has no such figure)"
+    assert Condition.parse("linear.upgrade<0").said_of(DOCUMENT) == said
     nothing = {"strategies": [AGAIN], "verdict": {"strategy": None}, "left_out": {}}
     assert Condition.parse("share<0.1").holds(nothing)
 
@@ -56,7 +59,7 @@ def test_what_is_no_condition():
 def test_the_command_ends_with_three(tmp_path):
     words = write_upgrade(tmp_path, planted(n=400, q=30, dim=8))
     code, out, err = call(*words, "--fail-if", "score<1.5", "--fail-if", "hours>1000")
-    assert code == 3 and "What to do" in out and err == "bench: failed: score<1.5\n"
+    assert code == 3 and "What to do" in out and err.startswith("bench: failed: score<1.5 (0.")
     code, _, err = call(*words, "--fail-if", "score<-1")
     assert (code, err) == (0, "")
     code, out, err = call(*words, "--fail-if", "scores<1")
@@ -88,6 +91,45 @@ def test_what_sizes_leave_out_is_told_before_the_work(tmp_path, monkeypatch, tim
         assert (code, err) == (0, "")
     else:
         assert (code, out, err) == (2, "", f"bench: --fail-if: {name} is left out: {said}\n")
+
+
+@pytest.mark.parametrize(("change", "names", "why"), [
+    ({"old_queries": None}, "keep-old,rrf,cascade,midpoint",
+     "there are no queries by the old model"),
+    ({"distance": "l2"}, "slerp,midpoint", "only for cosine, not l2"),
+    ({"maps": "linear:query"}, "rrf-converted", "there is no map of stored vectors"),
+    ({"maps": "linear"}, "cascade-mapped", "there is no map of queries"),
+    ({"gone": True}, "re-embed,re-embed-short,rrf,cascade-mapped", "no item has a new vector"),
+    ({"gone": True}, "slerp", "only with new vectors of items"),
+])  # fmt: skip
+def test_what_else_leaves_out_is_told_before_the_work(change, names, why):
+    """As the report itself has it."""
+    made = planted(n=400, q=30, dim=8)
+    given = made.arguments(np.arange(400)) | change
+    if given.pop("gone", False):
+        new = given.pop("new_gallery")
+        given["ids"] = {"old_gallery": np.arange(400)}
+        given |= {"pairs_old": made.old[:300], "pairs_new": new[:300]}
+    given = {"maps": "linear,linear:query"} | given
+    left_out = benchmark.upgrade(**given).document["left_out"]
+    for name in names.split(","):
+        with pytest.raises(BenchError) as caught:
+            require_figures(UpgradeRequest(**given), [Condition.parse(f"{name}.score<1")])
+        assert str(caught.value) == f"--fail-if: {name} is left out: {why}"
+        assert left_out[name] == why
+
+
+def test_of_several_models_one_may_have_a_strategy():
+    made = planted(n=400, q=30, dim=8)
+    given = made.arguments(np.arange(400))
+    models = {"a": (made.new, made.queries), "b": (np.tile(made.new, 2), np.tile(made.queries, 2))}
+    del given["new_gallery"], given["queries"]
+    request = UpgradeRequest(**given, models=models)
+    for name in ("naive", "truncate"):
+        require_figures(request, [Condition.parse(f"{name}.score<1")])
+    without = replace(request, old_queries=None)
+    with pytest.raises(BenchError, match="keep-old is left out: there are no queries"):
+        require_figures(without, [Condition.parse("keep-old.score<1")])
 
 
 def test_names_are_known_before_a_report_has_them():

@@ -3,7 +3,9 @@
 import re
 
 import numpy as np
+from support.upgrades import planted
 
+import benchmark
 from benchmark.contract import fitting
 from benchmark.upgrade.fit.maps import chosen_maps, fit_all, map_labels
 from benchmark.upgrade.measure.study import closest
@@ -50,6 +52,20 @@ def test_the_rest_of_the_time_is_told_while_a_map_is_trained(monkeypatch):
     fit_all(["linear", "residual-mlp"], *vectors(), "cosine", 0, told.append)
     shown = [line for line in told if line.startswith("fitting residual-mlp, 2 of 2: ")]
     assert shown and all(re.search(r": \d+ %, about [\d.]+ min left$", line) for line in shown)
+
+
+def test_the_time_left_is_of_all_fits_of_a_report(monkeypatch):
+    """Maps are fitted five times where few items are known: it falls until the last is done."""
+    short = fitting.RECIPE.model_copy(update={"transform_steps": 60})
+    monkeypatch.setattr(fitting, "RECIPE", short)
+    made, told = planted(n=300, q=200, dim=8), []
+    given = made.arguments(np.arange(300)) | {"maps": "linear,residual-mlp"}
+    benchmark.upgrade(**given, tell=told.append)
+    shown = [line for line in told if "min left" in line]
+    shares = [int(re.search(r": (\d+) %", line)[1]) for line in shown]
+    first = [s for s, line in zip(shares, shown, strict=True) if line.startswith("fitting")]
+    assert max(first) < 50 and max(shares) > 90
+    assert any(line.startswith("again, 4 of 4: fitting residual-mlp, 2 of 2: ") for line in shown)
 
 
 def test_the_closest_map_is_one_to_the_new_space():

@@ -164,6 +164,14 @@ def test_constant_vectors_are_told_by_their_own_name(made, given, name):
     ]
 
 
+def test_where_no_map_is_fitted_no_table_of_them_is_shown(report):
+    """Not one without a row."""
+    document = report.document | {"alignment": []}
+    shown = [table.title for table in tables(document, every=True)]
+    assert "Do the spaces align?" not in shown
+    assert "Do the spaces align?" in [table.title for table in tables(report.document)]
+
+
 @pytest.mark.slow
 def test_without_a_pair_most_attempts_must_agree(made, given):
     rows = others(made)

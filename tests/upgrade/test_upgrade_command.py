@@ -243,6 +243,12 @@ def test_quick_maps_are_scored_before_others_are_trained(folder, monkeypatch):
     assert re.match(r"so far, nDCG@10 among \d+ held-out items: .*linear \d", interim)
     trained = [told.index(line) for line in told if line.startswith("fitting residual-mlp")]
     assert told.index("fitting linear, 1 of 1") < told.index(interim) < min(trained)
+    # Other closed forms were not tried.
+    assert not [line for line in report.document["inputs"]["told"] if "--maps quick" in line]
+    report = upgrade(
+        folder / "old.parquet", folder / "new.parquet", folder / "q_new.npy",
+        folder / "q_old.npy", qrels=folder / "qrels.tsv", maps="residual-mlp,quick",
+    )  # fmt: skip
     quick = [line for line in report.document["inputs"]["told"] if "--maps quick would do" in line]
     assert len(quick) == (report.recommended != "residual-mlp")
     assert "".join(quick) in " ".join(str(report).split())

@@ -54,8 +54,8 @@ class Condition:
         """The condition as it is written."""
         return f"{self.strategy}{'.' * bool(self.strategy)}{self.figure}{self.sign}{self.number:g}"
 
-    def holds(self, document: Mapping[str, Any]) -> bool:
-        """Tell whether a report meets it; a figure that is not there does.
+    def figure_in(self, document: Mapping[str, Any]) -> float | None:
+        """The figure in a report; None where it has none.
 
         Raises:
             BenchError: If the strategy is not among those of the report.
@@ -68,10 +68,20 @@ class Condition:
         require_there([self], {each: why[each] for each in why.keys() - by_name.keys()})
         require_known([self], by_name)
         if name not in by_name:
-            return True
+            return None
         part, key = _FIGURES[self.figure]
-        value = (by_name[name][part] or {}).get(key)
+        value: float | None = (by_name[name][part] or {}).get(key)
+        return value
+
+    def holds(self, document: Mapping[str, Any]) -> bool:
+        """Tell whether a report meets it, as :meth:`figure_in`; a figure that is not there does."""
+        value = self.figure_in(document)
         return value is None or _COMPARE[self.sign](value, self.number)
+
+    def said_of(self, document: Mapping[str, Any]) -> str:
+        """The condition beside the figure of a report."""
+        value = self.figure_in(document)
+        return f"{self} (the report has no such figure)" if value is None else f"{self} ({value:g})"
 
 
 def require_known(conditions: Iterable[Condition], names: Collection[str]) -> None:

@@ -51,7 +51,7 @@ def map_labels() -> list[str]:
         if file.control or file.variant_of or not issubclass(cls, FeatureTransformation):
             continue
         found = [x for x in (name, *(f"{name}:{v}" for v in file.variants)) if _needs_pairs(x)]
-        first = {_direction(label): label for label in reversed(found)}
+        first = {direction_of(label): label for label in reversed(found)}
         labels += [label for label in found if label in first.values()]
     return labels
 
@@ -89,7 +89,7 @@ def fit(
     started = time.perf_counter()
     method = registry.method(label, parameters)
     conversion: Conversion = method.fit(old, new, distance=distance, seed=seed, progress=progress)
-    fit_s, direction = time.perf_counter() - started, _direction(label)
+    fit_s, direction = time.perf_counter() - started, direction_of(label)
     some = old if direction == "gallery" else new
     some = some[np.arange(_TIMED) % len(some)]
     call = conversion.convert if direction == "gallery" else conversion.view
@@ -101,36 +101,73 @@ def fit(
     )
 
 
+class FitTimes:
+    """About how long trained maps still take, each of which is fitted several times.
+
+    Example:
+        >>> times = FitTimes(["linear", "fct", "fastfill"], 2)
+        >>> times.left("fct", 0.25, 60.0)
+        '6 %, about 15.0 min left'
+        >>> times.add("fct", 240.0)
+        >>> times.add("fastfill", 120.0)
+        >>> times.left("fct", 0.5, 120.0)
+        '67 %, about 4.0 min left'
+    """
+
+    def __init__(self, labels: Iterable[str], times: int = 1) -> None:
+        self._labels = [label for label in labels if label not in QUICK]
+        self._times, self._took = times, dict[str, list[float]]()
+
+    def add(self, label: str, seconds: float) -> None:
+        """Note a fit that is done."""
+        if label in self._labels:
+            self._took.setdefault(label, []).append(seconds)
+
+    def drop(self, label: str) -> None:
+        """Count on no more fits of a map, as it refuses these vectors."""
+        self._labels = [each for each in self._labels if each != label]
+
+    def left(self, label: str, share: float, seconds: float) -> str:
+        """The share of all fits that is done, and the rest, when so much of one is, above 0.
+
+        A map takes as long as before, one that was not fitted yet as long as the others.
+        """
+        each = {name: sum(took) / len(took) for name, took in self._took.items()}
+        each[label] = seconds / share
+        usual = sum(each.values()) / len(each)
+        whole = self._times * sum(each.get(name, usual) for name in {*self._labels, label})
+        done = sum(map(sum, self._took.values())) + seconds
+        of = done / whole if whole else 0.0
+        return f"{100 * min(of, 1.0):.0f} %, about {max(whole - done, 0.0) / 60:.1f} min left"
+
+
 def fit_all(
     labels: Iterable[str], old: Floats, new: Floats, distance: str, seed: int, tell: Tell,
-    **parameters: Any,
+    times: FitTimes | None = None, **parameters: Any,
 ) -> tuple[list[FittedMap], dict[str, str]]:  # fmt: skip
-    """As :func:`fit`, one after the other; label -> reason of those that refuse these vectors."""
+    """As :func:`fit`, one after the other; label -> reason of those that refuse these vectors.
+
+    ``times`` are those of all fits, where there are others before or after these.
+    """
     fits, refused, labels = [], dict[str, str](), list(labels)
-    started = time.monotonic()
+    times = times or FitTimes(labels)
     for k, label in enumerate(labels):
-        said = f"fitting {label}, {k + 1} of {len(labels)}"
+        said, started = f"fitting {label}, {k + 1} of {len(labels)}", time.monotonic()
         tell(said)
 
-        def progress(share: float, k: int = k, said: str = said) -> None:
-            tell(f"{said}: {_left(k + share, len(labels), time.monotonic() - started)}")
+        def progress(
+            share: float, label: str = label, said: str = said, started: float = started
+        ) -> None:
+            if share:
+                tell(f"{said}: {times.left(label, share, time.monotonic() - started)}")
 
         try:
             fits.append(fit(label, old, new, distance, seed, progress, **parameters))
+            times.add(label, time.monotonic() - started)
         except RefusedError as error:
             refused[label] = str(error).removeprefix(f"{label.partition(':')[0]}: ")
+            times.drop(label)
     return fits, refused
-
-
-def _left(done: float, of: int, seconds: float) -> str:
-    """The share that is done, and about how long the rest takes.
-
-    Example:
-        >>> _left(1.0, 4, 60.0)
-        '25 %, about 3.0 min left'
-    """
-    left = seconds * (of - done) / done if done else 0.0
-    return f"{100 * done / of:.0f} %, about {left / 60:.1f} min left"
 
 
 def _needs_pairs(label: str) -> bool:
@@ -138,5 +175,6 @@ def _needs_pairs(label: str) -> bool:
     return method.needs == ("independent",) and len(method.uses) == 1
 
 
-def _direction(label: str) -> Literal["gallery", "query"]:
+def direction_of(label: str) -> Literal["gallery", "query"]:
+    """What the map of a label changes: stored vectors or queries."""
     return "query" if registry.method(label).changes == ("queries",) else "gallery"

@@ -79,11 +79,7 @@ def bridge(
     turned = rotation(inputs, pairs) if apart.paired else None
     plan = make_plan(inputs, queries_between(inputs, turned), fits, best)
     plan.left_out.update(refused)
-    plan.left_out.update(
-        {s.name: "no item has a new vector" for s in plan.strategies if s.embeds_gallery}
-    )
     plan = replace(plan, strategies=[s for s in plan.strategies if not s.embeds_gallery])
-    plan.left_out["slerp"] = "only with new vectors of items"
     relevant = inputs.pairs(apart.known.rows)
     whole = Whole(inputs.gallery)
     tell(f"searching the whole gallery of {inputs.gallery.rows:,} items")

@@ -18,7 +18,7 @@ from benchmark.metrics.similarity import unit
 from benchmark.models.parts import Affine
 from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.fit import maps as map_fits
-from benchmark.upgrade.fit.maps import FittedMap
+from benchmark.upgrade.fit.maps import FittedMap, FitTimes
 from benchmark.upgrade.measure.evaluation import (
     AGREEMENT,
     HeldOut,
@@ -31,7 +31,7 @@ from benchmark.upgrade.measure.unseen import Unseen, Window
 from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.qrels import RelevantPairs
-from benchmark.upgrade.read.request import KEEP, REEMBED, Interim, Tell
+from benchmark.upgrade.read.request import KEEP, REEMBED, Interim, Tell, prefixed
 from benchmark.upgrade.search.lists import ResultList
 from benchmark.upgrade.search.strategies import (
     Strategy,
@@ -119,8 +119,13 @@ def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
     """Fit the maps of these labels, and evaluate all strategies."""
     held = np.logical_or.reduce([sample.held for sample in inputs.samples])
     relevant = inputs.pairs(inputs.samples[0].rows[held])
-    first = _fold(inputs, inputs.samples[0], labels, tell)
-    refits = [refitted(inputs, first, sample, tell) for sample in inputs.samples[1:]]
+    first_sample, *samples = inputs.samples
+    times = FitTimes(labels, len(inputs.samples))
+    first = _fold(inputs, first_sample, labels, tell, times)
+    refits = [
+        refitted(inputs, first, sample, prefixed(tell, f"again, {k} of {len(samples)}"), times)
+        for k, sample in enumerate(samples, 1)
+    ]
     folds = refits or [first]
     tell(f"searching {first.sample.held.sum():,} held-out items")
     held_out = first.evaluate(first.plan)
@@ -141,18 +146,20 @@ def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
     return Study(inputs, relevant.answered, groups, outcomes, relevant, ranks, n, first, refits)
 
 
-def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: Tell) -> Fold:
-    distance = inputs.distance
+def _fold(
+    inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: Tell, times: FitTimes
+) -> Fold:
+    distance, seed = inputs.distance, inputs.request.seed
     relevant = inputs.pairs(sample.rows[sample.held], required=False)
     share = int(sample.held.sum()) / inputs.gallery.rows
     held_out = HeldOut(sample, relevant, distance, MAIN[inputs.criterion], share)
     pairs = seen_pairs(sample)
     quick = [label for label in labels if label in map_fits.QUICK]
     trained = [label for label in labels if label not in quick]
-    fits, refused = map_fits.fit_all(quick, *pairs, distance, inputs.request.seed, tell)
+    fits, refused = map_fits.fit_all(quick, *pairs, distance, seed, tell, times)
     if trained and fits:
         tell(_interim(inputs, fits, held_out))
-    more, others = map_fits.fit_all(trained, *pairs, distance, inputs.request.seed, tell)
+    more, others = map_fits.fit_all(trained, *pairs, distance, seed, tell, times)
     fits, refused = fits + more, refused | others
     best = closest(fits, sample)
     tell("choosing between queries")
@@ -164,11 +171,12 @@ def _fold(inputs: Inputs, sample: EmbeddedSample, labels: Sequence[str], tell: T
 
 
 def refitted(
-    inputs: Inputs, fold: Fold, sample: EmbeddedSample, tell: Tell = lambda words: None
-) -> Fold:
+    inputs: Inputs, fold: Fold, sample: EmbeddedSample, tell: Tell = lambda words: None,
+    times: FitTimes | None = None,
+) -> Fold:  # fmt: skip
     """The fold with its maps fitted on other items of its sample."""
     labels, pairs = [each.label for each in fold.maps], seen_pairs(sample)
-    fits, _ = map_fits.fit_all(labels, *pairs, inputs.distance, inputs.request.seed, tell)
+    fits, _ = map_fits.fit_all(labels, *pairs, inputs.distance, inputs.request.seed, tell, times)
     best = None if fold.best is None else fold.best.label
     found = replace(
         fold, sample=sample, maps=fits, best=next((f for f in fits if f.label == best), None)

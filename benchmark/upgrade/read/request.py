@@ -48,6 +48,11 @@ class Interim(str):
     __slots__ = ()
 
 
+def prefixed(tell: Tell, of: str) -> Tell:
+    """A teller whose lines begin with what they are of."""
+    return lambda words: tell(type(words)(f"{of}: {words}"))
+
+
 class Constraint(NamedTuple):
     """A thing that users can do or not, in words."""
 

@@ -1,7 +1,7 @@
 """Strategies: their needs and costs, as their methods declare them, and the lists that answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 from benchmark.config import registry
@@ -21,8 +21,6 @@ NAMES = (
     "cascade-mapped", REEMBED, "re-embed-short",
 )  # fmt: skip
 """Of all strategies but single maps, which have the names of these."""
-SIZED = frozenset({"naive", "truncate", "re-embed-short"})
-"""Names of those that not all sizes of vectors allow."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +102,53 @@ def cost_of(strategy: Strategy, inputs: Inputs) -> StrategyCost:
 
 
 @dataclass(frozen=True)
+class VectorFacts:
+    """Facts of vectors that say, before one is read, which strategies cannot be evaluated."""
+
+    d_old: int
+    d_new: int
+    distance: str
+    _: KW_ONLY
+    old_queries: bool  # the old model's vectors of queries are there
+    embedded: bool = True  # items have new vectors
+    paired: bool = True  # a rotation between both models can be fitted
+    converted: bool = True  # there is a map of stored vectors
+    mapped: bool = True  # there is one of queries
+
+    def unfit(self) -> dict[str, str]:
+        """Strategies that these vectors do not allow, and why."""
+        out: dict[str, str] = {}
+
+        def leave_out(why: str, *names: str) -> None:
+            out.update({name: why for name in names if name not in out})
+
+        if not self.old_queries:
+            why = "there are no queries by the old model"
+            leave_out(why, KEEP, "midpoint", "slerp", "rrf", "rrf-converted", "cascade")
+        if not self.embedded:
+            why = "no item has a new vector"
+            leave_out(why, REEMBED, "re-embed-short", "rrf", "cascade", "cascade-mapped")
+        if self.distance != "cosine":
+            leave_out(f"only for cosine, not {self.distance}", "midpoint", "slerp")
+        if not self.paired:
+            leave_out("only with new vectors of stored items, or pairs", "midpoint", "slerp")
+        if not self.embedded:
+            leave_out("only with new vectors of items", "slerp")
+        if not self.converted:
+            leave_out("there is no map of stored vectors", "rrf-converted")
+        if not self.mapped:
+            leave_out("there is no map of queries", "cascade-mapped")
+        if self.d_old == self.d_new:
+            leave_out("vectors are of equal size", "truncate")
+        else:
+            leave_out(f"vectors have {self.d_old} and {self.d_new} numbers", "naive")
+        if self.d_new <= self.d_old:
+            longer = "it needs longer vectors by the new model"
+            leave_out(f"{longer}, got {self.d_new} numbers", "re-embed-short")
+        return out
+
+
+@dataclass(frozen=True)
 class StrategyPlan:
     """Strategies and the lists they use; those that cannot be evaluated, and why."""
 
@@ -164,11 +209,13 @@ def make_plan(
     """
     queries, old_queries = inputs.queries, inputs.old_queries
     d_old, d_new = inputs.gallery.stored.dim, inputs.gallery.new.dim
-    plan = StrategyPlan([], {"new": ResultList(queries, lambda block: block.new)})
-    if old_queries is None:
-        for name in (KEEP, "midpoint", "slerp", "rrf", "rrf-converted", "cascade"):
-            plan.left_out[name] = "there are no queries by the old model"
-    else:
+    facts = VectorFacts(
+        d_old, d_new, inputs.distance, old_queries=old_queries is not None,
+        embedded=not inputs.request.gone, paired=bool(between) or inputs.distance != "cosine",
+        converted=best is not None, mapped=any(each.direction == "query" for each in maps),
+    )  # fmt: skip
+    plan = StrategyPlan([], {"new": ResultList(queries, lambda block: block.new)}, facts.unfit())
+    if old_queries is not None:
         keep = Strategy.declared(KEEP, "keep the old model", KEEP, "old")
         plan.add(keep, ResultList(old_queries, lambda block: block.old))
     _add_naive(plan, queries, d_old, d_new)
@@ -182,11 +229,6 @@ def make_plan(
             each_title = f"queries between both, {title}"
             mixed = Strategy.declared(name, each_title, "slerp", name)
             plan.add(mixed, ResultList(between[name], lambda block: block.old, fitted=True))
-        elif old_queries is not None:
-            plan.left_out[name] = (
-                "only with new vectors of stored items, or pairs" if inputs.distance == "cosine"
-                else f"only for cosine, not {inputs.distance}"
-            )  # fmt: skip
     _add_merged(plan, best)
     again = Strategy(
         REEMBED, "embed everything again", frozenset({"sources", "index"}), ("new",), effort=3,
@@ -203,16 +245,6 @@ def make_plan(
     return plan
 
 
-def unfit(d_old: int, d_new: int) -> dict[str, str]:
-    """Strategies that vectors of these sizes do not allow, and why."""
-    if d_old == d_new:
-        out = {"truncate": "vectors are of equal size"}
-    else:
-        out = {"naive": f"vectors have {d_old} and {d_new} numbers"}
-    longer = "it needs longer vectors by the new model"
-    return out if d_new > d_old else out | {"re-embed-short": f"{longer}, got {d_new} numbers"}
-
-
 def _add_naive(plan: StrategyPlan, queries: Floats, d_old: int, d_new: int) -> None:
     d = min(d_old, d_new)
     if d_old == d_new:
@@ -221,8 +253,6 @@ def _add_naive(plan: StrategyPlan, queries: Floats, d_old: int, d_new: int) -> N
         needs = frozenset({"index"} if d < d_old else ())
         title = f"cut to {d} numbers, old index"
         naive = Strategy("truncate", title, needs, ("naive",), rebuild=d < d_old)
-    left_out = "truncate" if d_old == d_new else "naive"
-    plan.left_out[left_out] = unfit(d_old, d_new)[left_out]
     plan.add(naive, ResultList(queries[:, :d], lambda block: block.old[:, :d]))
 
 

@@ -131,10 +131,12 @@ def _chosen_by(inputs: Inputs) -> str:
 
 
 def _quick(study: Study, decision: Decision) -> list[str]:
-    """A line where maps were trained, and none of them is taken."""
+    """A line where maps were trained beside all closed forms, and none of the trained is taken."""
     taken = study.outcomes[decision.name].strategy.fitted if decision.name else None
-    trained = [fit.label for fit in study.first.maps if fit.label not in QUICK]
-    if not trained or (taken is not None and taken.label in trained):
+    labels = [fit.label for fit in study.first.maps]
+    trained = [label for label in labels if label not in QUICK]
+    known = {*labels, *study.first.plan.left_out}
+    if not trained or not {*QUICK} <= known or (taken is not None and taken.label in trained):
         return []
     return [
         f"--maps quick would do: {', '.join(trained)} took training, and what is taken has none"
