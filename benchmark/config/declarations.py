@@ -178,6 +178,11 @@ class DatasetDeclaration(ABC):
     origin: ClassVar[Origin | None] = None  # of its files; None where it is drawn, or the user's
 
     @property
+    def captioned(self) -> bool:
+        """Tell whether its images have captions: texts of their own, not their classes' names."""
+        return False
+
+    @property
     def members(self) -> tuple[str, ...]:
         """Datasets that it joins, each of which has a folder of its own; none by default."""
         return ()

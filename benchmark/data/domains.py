@@ -58,6 +58,11 @@ class Domains(DatasetReader):
         folders = root if isinstance(root, Mapping) else dict.fromkeys(self.members, root)
         return [(m, read_options(m, self.options), folders.get(m)) for m in self.members]
 
+    @property
+    def captioned(self) -> bool:
+        """Tell whether the images of both have captions."""
+        return all(reader.captioned for _, reader, _ in self._parts(None))
+
     def offers(self, root: Root) -> Offer:
         """Offers of both, and the groups that they are."""
         one, other = (reader.offers(folder) for _, reader, folder in self._parts(root))

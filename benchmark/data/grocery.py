@@ -59,6 +59,7 @@ class Grocery(HeldOutDatasetReader):
     """
 
     columns: ClassVar = frozenset({"templates", "texts", "groups"})
+    captioned: ClassVar = True
     pictures: ClassVar = True
     later: ClassVar = ("class_order", "exchanged")
     origin: ClassVar = Origin(

@@ -167,6 +167,11 @@ class PhotographDatasetReader(FileDatasetReader):
     # A table below the data root, `file,caption`: the texts of the images, for text queries.
     captions: str = ""
 
+    @property
+    def captioned(self) -> bool:
+        """Tell whether its images have captions."""
+        return bool(self.captions)
+
     @abstractmethod
     def parts(self, root: Path) -> tuple[Labelled, Labelled, tuple[str, ...]]:
         """Training and validation images with their classes, and the names of the classes."""

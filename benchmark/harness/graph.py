@@ -167,7 +167,19 @@ def record_key(
         protocol, track, models, source, label, setup.params(label), seed, first_seed, sources,
         TRAINING, SCORING, *(["one index"] if one_index(setup, label) else []),
         *(["cosines"] if any(cosines_of_softmax(m, label) for m in setup.models[1:]) else []),
+        *(["captions"] if learns_captions(setup) and may_read_classifier(label) else []),
     ])  # fmt: skip
+
+
+def learns_captions(setup: Setup) -> bool:
+    """Tell a first generation whose queries are captions, of which its classifier is made.
+
+    Earlier code made it of the classes' names; the names of stages and records say so.
+    """
+    track = setup.track
+    if setup.protocol.generations[0].queries != "texts":
+        return False
+    return registry.check_options(track.dataset, track.data, f"track {track.id}: data").captioned
 
 
 def cosines_of_softmax(model: ModelSpec, label: str) -> bool:
@@ -175,7 +187,12 @@ def cosines_of_softmax(model: ModelSpec, label: str) -> bool:
 
     Earlier code took that of margin heads; the names of stages and records say so.
     """
-    return model.head == "softmax" and registry.method_file(label).reads_scale
+    return model.head == "softmax" and may_read_classifier(label)
+
+
+def may_read_classifier(label: str) -> bool:
+    """Tell a method that may read the old classifier, or the scale of the new one's logits."""
+    return registry.method_file(label).reads_scale
 
 
 def one_index(setup: Setup, label: str) -> bool:

@@ -26,6 +26,7 @@ from benchmark.harness.graph import (
     data_source,
     data_stage,
     frozen_views,
+    learns_captions,
     one_index,
     other_domain,
     place_of,
@@ -167,6 +168,7 @@ class _Layout:
         if self.generations[i].queries == "texts":
             texts = self.setup.models[i].texts
             known: bool | str = digest(load_embedder(texts).run) if texts else True
+            known = digest([known, "captions"]) if learns_captions(self.setup) else known
             kind, changed = TEXT_MODELS, changed | {"texts": known}
         what = what or ("independent " if i else "") + self.names[i]
         usual = self._training(i, self.setup.models[i], "generation")

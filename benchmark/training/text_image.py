@@ -17,11 +17,12 @@ from benchmark.config.seeds import drawing_from
 from benchmark.models.frozen import FrozenTexts
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable
-from benchmark.models.texts import TextEncoder, TextModel
+from benchmark.models.texts import TextEncoder, TextModel, embed_texts
 from benchmark.models.weights import load_weights, read_weights, weights_file
 from benchmark.training.data import TrainingData
 from benchmark.training.embedding import Batch, new_model, train_embedding
 from benchmark.training.loop import Curve, Trainer
+from benchmark.training.prototypes import class_directions
 
 _TEMPERATURE, _MOST = 0.07, 100.0
 """CLIP section 2.5: where the logit scale begins, and what it may not pass."""
@@ -55,10 +56,11 @@ def train_pair(
 ) -> tuple[TextModel, Portable, Head, Curve]:
     """Train both encoders in the recipe's budget: of texts, and of images with ``spec``.
 
-    Gives them, CLIP's zero-shot classifier, whose rows are the names' embeddings, and the curve.
-    ``names`` are those of all classes of the dataset; an image's text is its caption, or where it
-    has none its class's name. CLIP's own towers come with each other; of a recipe without epochs
-    they are taken as they are.
+    Gives them, CLIP's zero-shot classifier, and the curve. ``names`` are those of all classes of
+    the dataset; an image's text is its caption, or where it has none its class's name. A row of
+    the classifier is the embedding of the name, or the mean direction of the class's captions: of
+    names an encoder knows nothing that was trained on captions. CLIP's own towers come with each
+    other; of a recipe without epochs they are taken as they are.
     """
     encoder, _ = new_model(spec, data, trainer)
     with drawing_from(trainer.seed, "texts"):
@@ -85,8 +87,11 @@ def train_pair(
         curve = train_embedding(encoder, unused, data, trainer, loss=loss, state=side, spec=spec)
     head = Head("norm-softmax", spec.dim, classes, side.scale.item())
     with torch.no_grad():
-        head.weight.copy_(texts.cpu().eval()(of_class))
-    return texts, encoder, head, curve
+        embedded = embed_texts(texts, data.texts or of_class, trainer.torch_device())
+        if data.texts is not None:
+            embedded = class_directions(embedded, data.labels, len(classes))
+        head.weight.copy_(embedded)
+    return texts.cpu(), encoder, head, curve
 
 
 def _text_model(spec: ModelSpec) -> tuple[TextModel, float]:

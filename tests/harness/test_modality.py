@@ -6,12 +6,18 @@ import torch
 from support.toy_runs import toy_and_plan
 from torch.nn import functional as F
 
+from benchmark.config.recipes import ModelSpec, Recipe
+from benchmark.data.toy import Toy
+from benchmark.harness.requests import make_request
 from benchmark.models.module import load_module, save_module
 from benchmark.models.texts import TextEncoder, embed_texts, subword_buckets
 from benchmark.report import make_table
 from benchmark.report.select import cases, cross_case, role
 from benchmark.tasks.text_retrieval import TextRetrieval
-from benchmark.training.text_image import contrastive
+from benchmark.training.data import TrainingData
+from benchmark.training.device import Device
+from benchmark.training.loop import Trainer
+from benchmark.training.text_image import contrastive, train_pair
 
 # Names of classes that were not trained on mean nothing here: other images of those that were.
 SEEN = {
@@ -64,6 +70,41 @@ def test_the_old_classifier_is_made_of_the_names(done):
     names = [f"pattern {i}" for i in range(12)]
     made = embed_texts(texts, names, torch.device("cpu"))
     assert torch.allclose(head.weight, made, atol=1e-5) and head.kind == "norm-softmax"
+
+
+@pytest.mark.parametrize("captioned", [True, False])
+def test_of_captions_a_row_is_the_mean_direction_of_those_of_its_class(captioned):
+    """Of names an encoder knows nothing that was trained on captions."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (12, 1, 8, 8), dtype=np.uint8)
+    labels, names = torch.arange(12) % 3, [f"name {i}" for i in range(5)]
+    captions = [f"seen as {'abcd'[i % 4]} of {i % 3}" for i in range(12)]
+    data = TrainingData(
+        images, labels, torch.tensor([4, 0, 2]), tuple(captions) if captioned else None
+    )
+    spec = ModelSpec(backbone="convnet-2", dim=6)
+    trainer = Trainer(Recipe(epochs=2, batch_size=6, lr=0.05), 3, Device("cpu"))
+    texts, _, head, _ = train_pair(spec, data, names, trainer)
+    assert head.classes.tolist() == [4, 0, 2] and head.kind == "norm-softmax"
+    made = embed_texts(texts, captions if captioned else names, torch.device("cpu")).double()
+    for row, name in enumerate([4, 0, 2]):
+        of_class = [e / e.norm() for e, label in zip(made, labels, strict=False) if label == row]
+        mean = torch.stack(of_class).mean(0)
+        want = mean / mean.norm() if captioned else made[name]
+        assert torch.allclose(head.weight[row].double(), want, atol=1e-5)
+
+
+def test_work_with_captions_has_a_name_of_its_own(tmp_path, monkeypatch):
+    """A classifier of names, which earlier code stored, is not taken for one of captions."""
+    found = []
+    for captioned in (False, True):
+        monkeypatch.setattr(Toy, "captioned", captioned)
+        plan = make_request(["bct", "l2"], "modality", "toy").plan()
+        pair = next(s for s in plan.stages if s.title.startswith("train old text and image models"))
+        found.append((pair.name, {r.label: r.key for r in plan.results}))
+    (names, of_names), (captions, of_captions) = found
+    assert names != captions and of_names["bct"] != of_captions["bct"]
+    assert of_names["l2"] == of_captions["l2"], "it reads no classifier"
 
 
 def test_tables_call_the_text_case_the_cross_test(done):
