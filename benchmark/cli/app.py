@@ -121,11 +121,11 @@ def run(
     if methods is None and not dry_run:
         raise BenchError("run: missing option '--methods' / '-m'; see bench list methods")
     labels = ["independent"] if methods is None else options.split(methods)
-    axes = parse_axes(sweep or [])
+    axes, asked = parse_axes(sweep or []), parse_settings(settings or [])
     unsuited: list[BenchError] = []
     requests = [
         request
-        for chosen in points(axes, parse_settings(settings or []))
+        for chosen in points(axes, asked)
         for request in make_requests(
             labels, protocol, str(chosen.pop("track", track)), data_root=data_root,
             seeds=parse_seeds(seeds), settings=chosen, first_seed=first_seed, without_data=dry_run,
@@ -134,6 +134,8 @@ def run(
     ]  # fmt: skip
     for line in dict.fromkeys(map(str, unsuited)):
         echo(f"bench: {line}", err=True)
+    if not any("track" in axis.fields for axis in axes):
+        running.tell_idle(protocol, str(asked.pop("track", track)), asked, labels)
     for request in requests:
         require_outside({"--out": out, "--store": store}, folders_of(request.data_root))
     accelerator = parse_device(device)

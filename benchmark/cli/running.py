@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import TaskID
 
@@ -198,6 +198,20 @@ def _print_places(broken: list[OSError], records: str, **files: Path) -> None:
             echo(f"{kind:<8} {path}")
     if broken:
         raise broken[0]
+
+
+def tell_idle(
+    protocol: str, track: str, settings: Mapping[str, Any], methods: Sequence[str]
+) -> None:
+    """Tell what ``--set`` gives that is so already: records lie apart from others all the same."""
+    from benchmark.config.loading import load_protocol, load_track
+    from benchmark.config.overrides import idle
+
+    for key in idle(load_protocol(protocol), load_track(track), settings, methods):
+        echo(
+            f"bench: --set {key}: so it is without it; the run counts as changed all the same",
+            err=True,
+        )
 
 
 def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:

@@ -8,6 +8,8 @@ A number may be given as a multiple of what is there: ``new.dim=x2``.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -100,6 +102,35 @@ def apply(
     owners = frozenset(methods) | {m.partition(":")[0] for m in methods}
     draft.change(settings, "--set ", owners)
     return draft.finish(settings)
+
+
+def idle(
+    protocol: Protocol, track: Track, settings: Mapping[str, Any], methods: Sequence[str]
+) -> list[str]:
+    """Keys of ``--set`` whose value is there without them, in every setting of the protocol."""
+
+    def made(each: Protocol, chosen: Mapping[str, Any]) -> Setup:
+        setup = apply(each, track, chosen, methods)
+        of_methods: dict[str, dict[str, Any]] = {}
+        for owner, params in setup.methods.items():
+            usual = registry.method(owner)
+            other = {k: v for k, v in params.items() if getattr(usual, k, None) != v}
+            of_methods |= {owner: other} if other else {}
+        return replace(setup, changed={}, methods=of_methods)
+
+    found: dict[str, None] | None = None
+    for each in expand(protocol):
+        try:
+            whole = made(each, settings)
+        except BenchError:  # it does not suit, or needs what is swept
+            continue
+        found = dict.fromkeys(settings) if found is None else found
+        for key in [*found]:
+            with suppress(BenchError):  # others need it
+                if made(each, {k: v for k, v in settings.items() if k != key}) == whole:
+                    continue
+            del found[key]
+    return [*(found or ())]
 
 
 def check_protocol(protocol: Protocol, file: str) -> None:

@@ -106,7 +106,7 @@ def _map_labels(request: UpgradeRequest) -> list[str]:
 
 
 def _facts(request: UpgradeRequest) -> VectorFacts:
-    """What is known of the vectors of one new model before they are read."""
+    """Facts of the vectors of one new model, before they are read."""
     old, new = (
         open_rows(request, side)
         for side in ("old_gallery", "pairs_new" if request.gone else "new_gallery")

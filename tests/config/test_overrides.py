@@ -1,12 +1,13 @@
 """Settings of a protocol, overrides by tracks, groups: read strictly, and run."""
 
 import pytest
+from support.command import call
 from support.protocol_files import write, write_track
 from support.toy_runs import run_below
 
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track, set_up
-from benchmark.config.overrides import expand
+from benchmark.config.overrides import expand, idle
 from benchmark.errors import BenchError
 from benchmark.harness.graph import record_key
 from benchmark.harness.requests import make_request as request
@@ -143,6 +144,22 @@ def test_a_track_overrides_fractions(tmp_path) -> None:
         write_track(tmp_path, "places", protocols=wrong)
         with pytest.raises(BenchError, match=words):
             request(["bct"], "extended-class", path)
+
+
+def test_a_setting_that_is_so_already_is_told():
+    toy, spec = load_track("toy"), load_protocol("open-class")
+    usual = registry.method("bct").weight
+    given = {"bct.weight": usual, "old.dim": toy.models["old"].dim, "recipe.epochs": 5}
+    assert toy.recipe.epochs != 5
+    assert idle(spec, toy, given, ["bct"]) == ["bct.weight", "old.dim"]
+    given = {"bct.weight": 2 * usual, "recipe.batch_size": "x1"}
+    assert idle(spec, toy, given, ["bct"]) == ["recipe.batch_size"]
+    words = ["run", "-m", "bct", "-p", "open-class", "-t", "toy", "--dry-run"]
+    code, _, err = call(*words, "--set", f"bct.weight={usual}", "--set", "recipe.epochs=5")
+    said = "so it is without it; the run counts as changed all the same"
+    assert (code, err) == (0, f"bench: --set bct.weight: {said}\n")
+    code, _, err = call(*words, "--sweep", f"bct.weight={usual},{2 * usual}")
+    assert (code, err) == (0, "")
 
 
 def test_multiples_of_what_the_track_says() -> None:

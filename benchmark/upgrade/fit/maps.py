@@ -176,5 +176,5 @@ def _needs_pairs(label: str) -> bool:
 
 
 def direction_of(label: str) -> Literal["gallery", "query"]:
-    """What the map of a label changes: stored vectors or queries."""
+    """The side that the map of a label changes: stored vectors or queries."""
     return "query" if registry.method(label).changes == ("queries",) else "gallery"
