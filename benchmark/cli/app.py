@@ -134,7 +134,7 @@ def run(
     ]  # fmt: skip
     for line in dict.fromkeys(map(str, unsuited)):
         echo(f"bench: {line}", err=True)
-    if not any("track" in axis.fields for axis in axes):
+    if asked and not any("track" in axis.fields for axis in axes):
         running.tell_idle(protocol, str(asked.pop("track", track)), asked, labels)
     for request in requests:
         require_outside({"--out": out, "--store": store}, folders_of(request.data_root))
