@@ -50,9 +50,11 @@ class BT2(CompatibleTraining[State]):
     l2 = l3 = 10). There K's rows and its inputs are unit vectors and its logits cosines. A
     cross-entropy's gradient grows with the scale of its logits, so, a departure from the formula
     as printed, l2 is divided by the scale of K: a margin head's is 16 to 64, and undivided, on
-    training classes, the term outweighs all others and new/new falls far. phi'_new sees the images
-    of the batch as they are augmented. On a transformer L_new reads phi_new (4.3). On convolutional
-    networks that code has a ReLU before phi_2, which Algorithm 1 has not: ``bt2-code``.
+    training classes, the term outweighs all others and new/new falls far. L_new of a softmax
+    classifier reads phi_3 at the scale of cosines to as many classes: its weights would have to
+    grow by as much first. phi'_new sees the images of the batch as they are augmented. On a
+    transformer L_new reads phi_new (4.3). On convolutional networks that code has a ReLU before
+    phi_2, which Algorithm 1 has not: ``bt2-code``.
 
     Each update is longer by ``extra`` than the old vectors or the independent model, whichever is
     longer (4.8 adds as many each time, and leaves open how): where the old vectors are the
@@ -110,7 +112,7 @@ class BT2(CompatibleTraining[State]):
         # A softmax K reads lengths: its input has the length of the old vector.
         logits = old.logits(phi_5 * stored.norm(dim=1, keepdim=True))
         return (
-            head(phi_new if state.whole else phi_3, batch.labels)
+            head(head.scale * (phi_new if state.whole else phi_3), batch.labels)
             + self.match_new * (1 - (phi_3 * F.normalize(teacher)).sum(dim=1)).mean()
             + self.influence / state.scale * F.cross_entropy(logits, old.row_of[batch.labels])
             + self.match_old * (1 - (phi_5 * F.normalize(stored)).sum(dim=1)).mean()
@@ -118,6 +120,8 @@ class BT2(CompatibleTraining[State]):
 
     def finish(self, job: UpdateJob, encoder: Portable, head: Head, state: State) -> Update:
         """Backbone and bases as one model; old vectors are compared with phi_5."""
+        with torch.no_grad():
+            head.weight.mul_(head.scale)
         if not state.whole:
             head = head_of_phi_new(head, state.basis)
         view = FirstDims(job.old.features.shape[1])

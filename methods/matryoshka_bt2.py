@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -114,7 +115,7 @@ class MatryoshkaBT2(CompatibleTraining[State]):
         """The terms of the whole vector and those of its prefixes."""
         phi_3, phi_5, phi_new = state.basis.parts(batch.new)
         teacher, stored = state.teacher(batch.images).float(), batch.old.detach()
-        total = head(phi_new, batch.labels)
+        total = head(head.scale * phi_new, batch.labels)
         total = total + self.match_new * (1 - (phi_3 * F.normalize(teacher)).sum(dim=1)).mean()
         for nested, old in zip(state.classifiers, state.olds, strict=True):
             new, kept = F.normalize(phi_5[:, : old.dim]), stored[:, : old.dim]
@@ -122,13 +123,16 @@ class MatryoshkaBT2(CompatibleTraining[State]):
             logits = old.logits(new * kept.norm(dim=1, keepdim=True))
             influence = F.cross_entropy(logits, old.row_of[batch.labels])
             near = (1 - (new * F.normalize(kept)).sum(dim=1)).mean()
-            total = total + nested(phi_5[:, : old.dim], batch.labels)
+            total = total + nested(nested.scale * phi_5[:, : old.dim], batch.labels)
             total = total + self.influence / state.scale * influence + self.match_old * near
         return total
 
     def finish(self, job: UpdateJob, encoder: Portable, head: Head, state: State) -> Update:
         """Backbone and bases as one model; or a prefix of it, and the gallery's."""
         model, d_old = Composed(encoder, state.basis), job.old.features.shape[1]
+        with torch.no_grad():
+            for each in (head, *state.classifiers):
+                each.weight.mul_(each.scale)
         if self.prefix is None:
             return Update(model, head, query_view=FirstDims(d_old))
         kept = FirstDims(max(1, round(self.prefix * d_old)))

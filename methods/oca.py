@@ -45,8 +45,10 @@ class OCA(CompatibleTraining[State]):
     over many classes says nothing, and the cosine alone teaches. Here they have the new
     classifier's scale and the term is divided by it, as in ``bt2``: a choice of ours; the variant
     ``published`` has the code's scale 1. CE of W is the track's classifier, with its margin and
-    smoothing, its optimiser and budget the track's. The code's layer has a bias, left out here:
-    the next update's classifier of z is then W O exactly.
+    smoothing, its optimiser and budget the track's. A softmax one reads O z at the scale of
+    cosines to as many classes: its weights would have to grow by as much first, for which the
+    code has a hundred epochs. The code's layer has a bias, left out here: the next update's
+    classifier of z is then W O exactly.
     """
 
     paper = (
@@ -89,12 +91,11 @@ class OCA(CompatibleTraining[State]):
         """The three terms."""
         z, labels, means = F.normalize(batch.new), batch.labels, state.means
         old = F.normalize(z[:, : means.shape[1]])
-        # A softmax classifier has no scale of its own and the spec's is that of margin heads.
         scale = head.scale if self.scale is None else self.scale
         influence = F.cross_entropy(scale * old @ means.T, labels, label_smoothing=head.smoothing)
         match = 1 - F.cosine_similarity(means[labels], old)
         return (
-            self.classify * head(state.layer(z), labels)
+            self.classify * head(head.scale * state.layer(z), labels)
             + self.influence / scale * influence
             + self.match * match.mean()
         )
@@ -102,6 +103,6 @@ class OCA(CompatibleTraining[State]):
     def finish(self, job: UpdateJob, encoder: Portable, head: Head, state: State) -> Update:
         """Unit vectors, and the classifier that reads them without O."""
         with torch.no_grad():
-            head.weight.copy_(head.weight @ state.layer.matrix.to(head.weight))
+            head.weight.copy_(head.scale * head.weight @ state.layer.matrix.to(head.weight))
         view = FirstDims(job.old.features.shape[1]) if self.extra else None
         return Update(Composed(encoder, Unit()), head, query_view=view)

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from benchmark.config.recipes import ModelSpec
 from benchmark.contract.method import Generation, Step
 from benchmark.models.heads import Head
+from benchmark.models.module import Portable
 from methods.asymmetric import Asymmetric
 from methods.bct import BCT
 from methods.bct_linear import BCTLinear
@@ -58,7 +59,7 @@ def test_ocas_classifier_reads_what_is_stored(toy_job, kind):
     state = OCA(extra=3).prepare(job)
     head = Head(kind, 11, job.data.classes.tolist(), 8.0, 0.2)
     with torch.no_grad():
-        wanted = head.logits(state.layer(vectors))
+        wanted = head.logits(head.scale * state.layer(vectors))
         folded = OCA(extra=3).finish(job, made.model, head, state).head
         torch.testing.assert_close(folded.logits(vectors), wanted, rtol=1e-4, atol=1e-4)
 
@@ -252,6 +253,44 @@ def test_matryoshka_bt2_leaves_behind(toy_job):
     assert torch.equal(whole.query_view(vectors), vectors[:, :8])
     assert torch.equal(half.model(images), vectors[:, :4]) and half.head.dim == 4
     assert half.convert(torch.ones(2, 8), None)[0].shape == (2, 4)
+
+
+class Given(Portable):
+    """A network that gives its input back."""
+
+    def forward(self, features):
+        """``[n, d]`` -> ``[n, d]``."""
+        return features
+
+
+@pytest.mark.parametrize(
+    "method",
+    [OCA(extra=3), BT2(extra=3), BT2(extra=3, classify="phi_new"), MatryoshkaBT2(extra=3),
+     MatryoshkaBT2(extra=3, prefix=0.5)],
+)  # fmt: skip
+def test_a_softmax_classifier_reads_directions_at_their_scale(make_job, make_batch, method):
+    """Its logits of what is stored are those of training; at length 1 it would hardly learn."""
+    alone = Generation(Teacher(8), None, torch.zeros(40, 8))
+    job = changed(make_job(), independent=alone)
+    job = changed(job, spec=changed(job.spec, head="softmax", scale=7.0, dim=8))
+    torch.manual_seed(0)
+    state = method.prepare(job)
+    dim, given, length = (
+        (9, 9, 1.0) if isinstance(method, OCA)
+        else (8, 14, 1.0) if method == BT2(extra=3) else (11, 14, 5**0.5)
+    )  # fmt: skip
+    head, batch, seen = Head("softmax", dim, CLASSES, 7.0), make_batch(job, d_new=given), {}
+    heads = [head, *getattr(state, "heads", [])]
+    for each in heads:
+        each.register_forward_hook(lambda it, inputs, _: seen.update({it.dim: inputs[0]}))
+    method.loss(batch, head, state)
+    lengths = seen[dim].norm(dim=1)
+    torch.testing.assert_close(lengths, torch.full_like(lengths, 7.0 * length))
+    trained = {each.dim: each.logits(seen[each.dim]) for each in heads}
+    update = method.finish(job, Given(), head, state)
+    stored = update.model(batch.new)
+    wanted = trained.get(update.head.dim, trained[head.dim])
+    torch.testing.assert_close(update.head.logits(stored), wanted, rtol=1e-4, atol=1e-4)
 
 
 # --- bct and linear
