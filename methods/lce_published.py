@@ -29,6 +29,7 @@ class LCEPublished(LearnedMap):
     align: float = 100.0  # weight of the alignment; published code
     blocks: int = 4  # side by side; published code
     bottleneck: int = 16  # width of a block; published code
+    lr: float = 1e-2  # ours, as of lce
 
     def learn(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         """Train h on labels alone, as ``lce``."""

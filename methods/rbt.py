@@ -28,6 +28,7 @@ class RBT(LearnedMap):
     map: Literal["parallel", "chain"] = "parallel"  # published code of LCE; chain: ours
     blocks: int = 4  # side by side or in a chain; published code of LCE
     bottleneck: int = 16  # width of a block; published code of LCE
+    lr: float = 1e-2  # ours, by products and texts of training: at FCT's it hardly trains
 
     @property
     def uses(self) -> tuple[str, ...]:

@@ -219,7 +219,7 @@ def test_fit(data, params):
     old, new, labels, head = data
     weight = head.weight.detach().clone()
     pairs = Pairs(old, new, labels, head=head)
-    fitted = LCE(**params, width=32, lr=5e-3).learn(pairs, map_trainer(80))
+    fitted = LCE(**{**params, "width": 32, "lr": 5e-3}).learn(pairs, map_trainer(80))
     losses = fitted.curves["map"].loss
     assert losses[-1] < 0.5 * losses[0]
     assert torch.equal(head.weight, weight) and head.weight.grad is None
