@@ -75,9 +75,21 @@ def test_values_of_another_kind_in_the_call(made, name, value, said):
     refused(made, re.escape(f"{name}: expected {said}"), **{name: value})
 
 
-def test_a_distance_is_no_negative_number(made):
-    said = "threshold: expected a distance of 0 or more, got -12"
-    refused(made, said, threshold=[-12.0], distance="l2")
+@pytest.mark.parametrize(
+    ("distance", "number", "said"),
+    [
+        ("l2", -12.0, "a distance of 0 or more, got -12"),
+        ("cosine", 5.0, "a cosine in [-1, 1], got 5"),
+        (None, -1.5, "a cosine in [-1, 1], got -1.5"),
+    ],
+)  # fmt: skip
+def test_a_cutoff_is_one_of_its_distance(made, distance, number, said):
+    refused(made, re.escape(f"threshold: expected {said}"), threshold=[number], distance=distance)
+
+
+@pytest.mark.parametrize("words", ["", "linear,", ["linear", " "]])
+def test_maps_have_names(made, words):
+    refused(made, "maps: expected quick, all or names with commas, got", maps=words)
 
 
 FLOATS = [

@@ -65,6 +65,8 @@ def chosen_maps(words: str | Iterable[str]) -> list[str]:
     names = words.split(",") if isinstance(words, str) else words
     labels: list[str] = []
     for name in (name.strip() for name in names):
+        if not name:
+            raise BenchError(f"maps: expected quick, all or names with commas, got {words!r:.60}")
         if name in ("all", "quick"):
             labels += map_labels() if name == "all" else QUICK
             continue

@@ -117,6 +117,8 @@ def read_inputs(
     )
     old_queries = more[0] if more else None
     require_dims((queries, new), (old_queries, old))
+    for number in request.threshold or ():
+        request.check_cutoff(number, request.distance or old.metric or "cosine")
     joined = join(new, old)  # the sample's order
     order = np.argsort(joined.right, kind="stable")
     if among is not None:
