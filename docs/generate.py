@@ -370,26 +370,36 @@ def _bounds(*names: str) -> list[str]:
 
 
 def _points(names: Iterable[str], cases: Sequence[str], wanted: Callable[[str], bool]) -> list[str]:
-    lines: list[dict[str, str]] = []
-    for name in names:
-        with (Path(__file__).parent / "figures" / name).open(encoding="utf-8", newline="") as file:
-            lines += csv.DictReader(file)
-    fields = list(lines[0])
-    keys = fields[1 : fields.index("metric")]
-    metrics = [m for m in ("cmc_at_1", "map") if any(line["metric"] == m for line in lines)]
-    columns = [(case, metric) for case in cases for metric in metrics]
+    read = [_rows(name) for name in names]
+    keys = [fields[1 : fields.index("metric")] for fields in (list(rows[0]) for rows in read)]
+    # The same parameter of several methods is one column.
+    axes = [
+        same[0] if len({*same}) == 1 else same[0].rpartition(".")[2]
+        for same in zip(*keys, strict=True)
+    ]
+    lines = [
+        (line, [line[key] for key in its])
+        for rows, its in zip(read, keys, strict=True) for line in rows
+    ]  # fmt: skip
+    known = {line["metric"] for line, _ in lines}
+    columns = [(c, metric) for c in cases for metric in ("cmc_at_1", "map") if metric in known]
     found: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
-    for line in lines:
+    for line, values in lines:
         column = line["case"], line["metric"]
         if column in columns and wanted(line["method"]):
-            point = (f"`{line['method']}`", *(line[key] for key in keys))
             value, low, high = (f"{100 * float(line[k]):.1f}" for k in ("value", "low", "high"))
+            point = (f"`{line['method']}`", *values)
             found.setdefault(point, {})[column] = f"{value} ({low} to {high})"
     labels = [(f"{c} " if len(cases) > 1 else "") + describe(m).label for c, m in columns]
-    heads = ["method", *(f"`{key}`" for key in keys), *labels]
+    heads = ["method", *(f"`{axis}`" for axis in axes), *labels]
     return _table(
         "|".join(heads), *((*p, *(cells[c] for c in columns)) for p, cells in found.items())
     )
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with (Path(__file__).parent / "figures" / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _place(key: tuple[Any, ...]) -> tuple[Any, ...]:
