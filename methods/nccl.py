@@ -31,6 +31,8 @@ class NCCL(CompatibleTraining[State]):
     w_ij = (n(o_i).n(o_j) + 1) / 2, over all q_j in the memory; positives have the same
     class. Logits are those of K where it is kept, else of the new classifier. That their rows are
     unit vectors too is ours: the published code set the weight 0.01 for logits as they come.
+    The published code of MixBCT has a ``doubt`` of 0.5, for thousands of classes; of a few dozen it
+    leaves most without a credible feature, and these learn nothing. Ours is of products of training.
     On several devices the queries of each are its own rows, and the memory takes in those of all.
     """
 
@@ -49,7 +51,7 @@ class NCCL(CompatibleTraining[State]):
     logits: float = 0.01  # weight of the term on logits; published code of MixBCT
     tau: float = 1.0  # temperature; published code of MixBCT
     size: int = 8192  # of the memory, MixBCT section 4.4; 2,048 in NCCL
-    doubt: float = 0.5  # share of log C that a credible entropy may reach; published code of MixBCT
+    doubt: float = 0.85  # share of log C that a credible entropy may reach; ours, see above
 
     def prepare(self, job: UpdateJob) -> State:
         """An empty memory, and which old features may enter it."""

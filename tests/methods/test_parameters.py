@@ -117,7 +117,7 @@ MADE = {
     "l2:denoised": ({"drop": 0.1}, ()), "mixbct": ({"ratio": 0.3, "drop": 0.1}, ()),
     "contrast:fastfill": ({"tau": Contrast().tau, "hardest": Contrast().hardest}, ()),
     "contrast:top10": ({"tau": 0.01, "hardest": 10, "weight": 1.0}, ()),
-    "nccl": ({"features": 1.0, "logits": 0.01, "tau": 1.0, "size": 8192, "doubt": 0.5}, ()),
+    "nccl": ({"features": 1.0, "logits": 0.01, "tau": 1.0, "size": 8192}, ()),
     "unibct": (
         {"share": 0.9, "tau": 0.05, "weight": 1.0, "drop": 0.1, "warmup": 10 / 35,
          "every": 10 / 35}, (),
