@@ -31,8 +31,9 @@ class NCCL(CompatibleTraining[State]):
     w_ij = (n(o_i).n(o_j) + 1) / 2, over all q_j in the memory; positives have the same
     class. Logits are those of K where it is kept, else of the new classifier. That their rows are
     unit vectors too is ours: the published code set the weight 0.01 for logits as they come.
-    The published code of MixBCT has a ``doubt`` of 0.5, for thousands of classes; of a few dozen it
-    leaves most without a credible feature, and these learn nothing. Ours is of products of training.
+    The published code of MixBCT has a ``doubt`` of 0.5, for thousands of classes; of a few dozen
+    it leaves most without a credible feature, and these learn nothing. Ours is chosen on products
+    of training.
     On several devices the queries of each are its own rows, and the memory takes in those of all.
     """
 
