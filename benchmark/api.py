@@ -83,7 +83,7 @@ def load(root: str | Path | Iterable[str | Path] = "runs", **where: Any) -> pd.D
             ``metric=["map", "cmc_at_1"]``.
 
     Raises:
-        BenchError: If there is no record, or a column is unknown.
+        BenchError: If there is no record, a column is unknown or no row has a value.
     """
     from benchmark.report.frame import frame
 
@@ -91,11 +91,15 @@ def load(root: str | Path | Iterable[str | Path] = "runs", **where: Any) -> pd.D
     selection = read_selection(
         map(Path, roots), on_damaged=lambda e: warnings.warn(str(e), stacklevel=4)
     )
-    table = frame(stored.record for stored in selection)
+    table = everything = frame(stored.record for stored in selection)
     for column, value in where.items():
         if column not in table:
             raise BenchError(f"load: unknown column '{column}'{nearest(column, map(str, table))}")
-        values = value if isinstance(value, list | tuple | set) else [value]
+        values = list(value) if isinstance(value, list | tuple | set) else [value]
+        absent = [each for each in values if not everything[column].isin([each]).any()]
+        if absent:
+            known = nearest(str(absent[0]), map(str, everything[column].dropna().unique()))
+            raise BenchError(f"load: no row has {column} '{absent[0]}'{known}")
         table = table[table[column].isin(list(values))]
     return table.reset_index(drop=True)
 

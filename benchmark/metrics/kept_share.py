@@ -105,9 +105,12 @@ def contrast(
 def difference(
     left: Scored, right: Scored, groups: Any = None, step: float | None = None
 ) -> Estimate:
-    """The mean difference of two strategies on the same queries, as :func:`contrast`."""
+    """The mean difference of two scores in [0, 1] on the same queries, as :func:`contrast`."""
     found = contrast(left, right, groups, step)
-    return Estimate.of(found.value, found.interval(), left.less(right).sampling)
+    ends = found.interval()
+    if ends is not None:
+        ends = max(-1.0, ends[0]), min(1.0, ends[1])
+    return Estimate.of(found.value, ends, left.less(right).sampling)
 
 
 def beyond(

@@ -27,7 +27,10 @@ def warnings(settings: Mapping[str, Sequence[Record]], metrics: Sequence[str]) -
             "training does not pay: the new model alone does not beat the raw features of its "
             "backbone, so there are no ranks and no shares of the upgrade"
         ),
-        old_is_best: "no method beats keeping the old model: no cross-test exceeds the lower bound",
+        old_is_best: (
+            "none of these methods beats keeping the old model: no cross-test exceeds the lower "
+            "bound"
+        ),
     }
     for check, words in checks.items():
         for name, records in settings.items():

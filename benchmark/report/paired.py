@@ -21,6 +21,8 @@ from benchmark.metrics.statistics import holm, t_test
 from benchmark.records.details import Details, QueryResults
 from benchmark.records.details_files import find_details
 from benchmark.records.files import StoredRecord
+from benchmark.records.record import Record
+from benchmark.records.stage_titles import old_model
 from benchmark.report import notes, numbers
 from benchmark.report.comparable import mixed_settings, of_another_old_model
 from benchmark.report.ranks import LEAST_MODELS
@@ -48,12 +50,14 @@ class Difference:
     difference: Estimate
     # two-sided, of the same construction as the interval
     p_value: float | None
-    adjusted: float | None  # the same after Holm's correction for all lines of the comparison
+    adjusted: float | None  # the same after Holm's correction for all results of the comparison
     n_queries: int  # shared queries
     n_identities: int  # identities that they belong to
     seeds: tuple[int, ...]  # seeds that both have; a query's value is its mean over them
     wins: int  # on how many seeds left is above right
     seeds_p: float | None  # by Student's t over the seeds; None below three
+    tested: int | None = None  # the result, numbered, that Holm's correction counts once
+    one_model: bool = False  # one and the same model searches by itself: nothing is compared
 
 
 def compare(
@@ -83,6 +87,7 @@ def compare(
     """
     groups = [_grouped(_applicable(side)) for side in (left, right)]
     differences = []
+    places: dict[tuple[bytes, ...], int] = {}  # of results, which protocols may share
     for setting, by_seed in groups[0].items():
         seeds = sorted(by_seed.keys() & groups[1].get(setting, {}).keys())
         if seeds:
@@ -90,16 +95,41 @@ def compare(
             details = [[_details(side[setting][seed]) for seed in seeds] for side in groups]
             for column in _columns([*first.record.models], [*chain(*details)], cases, metrics):
                 answers = [[each.results[column] for each in side] for side in details]
-                differences.append(_difference(first, seeds, column, answers, by))
+                found = _difference(first, seeds, column, answers, by)
+                pairs = [[side[setting][seed].record for side in groups] for seed in seeds]
+                if _is_of_one_model(column[0], answers, pairs):
+                    found = replace(
+                        found, difference=Estimate(0.0), p_value=None, seeds_p=None, one_model=True
+                    )
+                elif found.p_value is not None:
+                    values = (a.values.tobytes() for a in chain(*answers))
+                    number = places.setdefault((repr(column).encode(), *values), len(places))
+                    found = replace(found, tested=number)
+                differences.append(found)
     if not differences:
         methods = [dict.fromkeys(s.record.method for s in side) for side in (left, right)]
         names = " and ".join(", ".join(side) or "no record" for side in methods)
         raise BenchError(
             f"compare: {names}: no protocol, track, seed and data that both were run on"
         )
-    known = [d.p_value for d in differences if d.p_value is not None]
-    adjusted = iter(holm(known).tolist() if known else ())
-    return [d if d.p_value is None else replace(d, adjusted=next(adjusted)) for d in differences]
+    known = {d.tested: d.p_value for d in differences if d.p_value is not None}
+    adjusted = dict(zip(known, holm([*known.values()]).tolist(), strict=True)) if known else {}
+    return [replace(d, adjusted=adjusted.get(d.tested)) for d in differences]
+
+
+def _is_of_one_model(
+    case: str, answers: Sequence[Sequence[QueryResults]], pairs: Sequence[Sequence[Record]]
+) -> bool:
+    """True where both search by one and the same model in its own embeddings, unconverted."""
+    query, gallery = case.split("/")
+    models = pairs[0][0].models
+    if query != gallery or query not in models:
+        return False
+    weights = old_model if query == next(iter(models)) else lambda record: record.checkpoints
+    found = zip(*answers, strict=True)
+    return all(np.array_equal(a.values, b.values) for a, b in found) and all(
+        weights(left) == weights(right) for left, right in pairs
+    )
 
 
 def doubts(left: Sequence[StoredRecord], right: Sequence[StoredRecord]) -> list[str]:

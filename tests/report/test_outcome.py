@@ -9,7 +9,7 @@ from benchmark.config import registry
 from benchmark.report import make_table, outcome
 from benchmark.report.tables import record_tables
 
-NOBODY = "no method beats keeping the old model: no cross-test exceeds the lower bound"
+NOBODY = "none of these methods beats keeping the old model: no cross-test exceeds the lower bound"
 LOWER = "the upper bound lies below the lower one, so no update can gain"
 
 

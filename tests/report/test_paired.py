@@ -16,6 +16,7 @@ from support.command import call
 from support.stored import plain, read_details, stored, write
 
 from benchmark.errors import BenchError
+from benchmark.metrics.estimate import Estimate
 from benchmark.records.details_files import details_path
 from benchmark.report import paired, render
 from benchmark.report.paired import compare, doubts
@@ -157,6 +158,45 @@ def test_holm_over_all_lines(pair) -> None:
     assert {(x.case, x.metric): x.adjusted for x in lines} == pytest.approx(want)
 
 
+def test_what_one_model_finds_in_both_is_no_test(tmp_path) -> None:
+    """Two maps have the new model alone in common: its own search is neither's."""
+    shared, models = drawn(5, 0.2), {"train independent new model (seed 0)": "sha256:" + "5" * 64}
+    sides = []
+    for i, name in enumerate(("linear", "fct")):
+        own = drawn(i, 0.4 * i)
+        answers = {key: (shared if key[0] == OWN else own)[key] for key in own}
+        sides.append([stored(tmp_path, name, answers, WHO, checkpoints=models)])
+    cross, other, own, last = compare(*sides)
+    assert [x.case for x in (cross, other, own, last)] == [CROSS, CROSS, OWN, OWN]
+    for line in (own, last):
+        assert line.one_model and line.difference == Estimate(0.0)
+        assert line.p_value is line.adjusted is line.seeds_p is None
+    assert max(cross.p_value, other.p_value) == max(cross.adjusted, other.adjusted)
+    table = text_table([cross, own], "linear", "fct", "identity")
+    assert "one model" in render([table], "terminal")
+    # Another model that happens to find the same is compared.
+    again = [stored(tmp_path / "b", "bct", {k: shared[k] for k in shared if k[0] == OWN}, WHO)]
+    (found, _) = compare([sides[0][0]], again)
+    assert not found.one_model and found.difference.low < 0 < found.difference.high
+
+
+def test_a_result_that_two_protocols_share_is_one_test(tmp_path) -> None:
+    sides = [
+        [
+            stored(tmp_path / protocol, name, drawn(i, 0.4 * i), WHO, protocol=protocol)
+            for protocol in ("extended-class", "backfill")
+        ]
+        for i, name in enumerate(("bct", "l2"))
+    ]
+    lines = compare(*sides, cases=[CROSS])
+    assert len(lines) == 4 and len({line.tested for line in lines}) == 2
+    alone = compare([sides[0][0]], [sides[1][0]], cases=[CROSS])
+    for line in alone:
+        assert [x.adjusted for x in lines if x.metric == line.metric] == [line.adjusted] * 2
+    notes = "\n".join(text_table(lines, "bct", "l2", "identity").notes)
+    assert "corrected for 2 results, which several protocols may share" in notes
+
+
 def test_seeds_are_averaged_query_by_query(tmp_path) -> None:
     one = {seed: stored(tmp_path, "bct", drawn(seed, 0.5), WHO, seed) for seed in (0, 1, 2)}
     other = {seed: stored(tmp_path, "l2", drawn(7 + seed, 0.0), WHO, seed) for seed in (1, 2, 3)}
@@ -183,7 +223,7 @@ def test_seeds_are_averaged_query_by_query(tmp_path) -> None:
 
 
 def test_the_same_twice_does_not_differ(pair) -> None:
-    for line in compare([pair[0]], [pair[0]]):
+    for line in compare([pair[0]], [pair[0]], cases=[CROSS]):
         assert (line.difference.value, line.p_value) == (0, 1)
         assert line.difference.low == -line.difference.high
         assert 0.1 < line.difference.high < 0.3, "20 identities: about 3 of them"

@@ -10,6 +10,7 @@ from support.upgrades import planted, write_upgrade
 import benchmark
 from benchmark.errors import BenchError
 from benchmark.upgrade.decide.gate import Condition
+from benchmark.upgrade.decide.verdict import SCORE
 from benchmark.upgrade.read.request import UpgradeRequest
 from benchmark.upgrade.run import require_figures, strategy_names
 
@@ -17,7 +18,8 @@ KEPT = {"value": 0.85, "low": 0.8, "high": 0.9, "sampling": None}
 LINEAR = {"name": "linear", "kept": KEPT, "score": KEPT, "to_keep": None,
           "cost": {"hours": 2.0, "money": 4.0}}  # fmt: skip
 AGAIN = LINEAR | {"name": "re-embed", "kept": None, "to_keep": KEPT | {"value": 0.03}}
-DOCUMENT = {"strategies": [LINEAR, AGAIN], "verdict": {"strategy": "linear"},
+OF = {"share_of": "the upgrade"}
+DOCUMENT = {"strategies": [LINEAR, AGAIN], "verdict": {"strategy": "linear"} | OF,
             "left_out": {"linear": "two machines", "truncate": "of one size"}}  # fmt: skip
 
 
@@ -52,8 +54,24 @@ def test_what_is_no_condition():
     assert Condition.parse("share<0.9").said_of(DOCUMENT) == "share<0.9 (0.85)"
     said = "linear.upgrade<0 (the report has no such figure)"
     assert Condition.parse("linear.upgrade<0").said_of(DOCUMENT) == said
-    nothing = {"strategies": [AGAIN], "verdict": {"strategy": None}, "left_out": {}}
+    nothing = {"strategies": [AGAIN], "verdict": {"strategy": None} | OF, "left_out": {}}
     assert Condition.parse("share<0.1").holds(nothing)
+
+
+def test_a_share_of_no_upgrade_is_no_figure():
+    """Nearly all of a worse model's score is no reason to pass."""
+    verdict = {"strategy": "linear", "share_of": SCORE}
+    assert Condition.parse("share<0.1").holds(DOCUMENT | {"verdict": verdict})
+    assert not Condition.parse("score<0.1").holds(DOCUMENT | {"verdict": verdict})
+    agreement = verdict | {"share_of": "re-embedding's results"}
+    assert not Condition.parse("share<0.1").holds(DOCUMENT | {"verdict": agreement})
+
+
+@pytest.mark.parametrize("text", ["share<90", "upgrade < 2", "linear.score>50"])
+def test_percents_are_no_shares(text):
+    with pytest.raises(BenchError, match=r"expected a share, as 0\.9 for 90 percent, got"):
+        Condition.parse(text)
+    assert Condition.parse("money<90") and Condition.parse("share<1.1")
 
 
 def test_the_command_ends_with_three(tmp_path):

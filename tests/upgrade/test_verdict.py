@@ -248,6 +248,25 @@ def test_why_the_old_model_is_kept(old, new, reason, decided):
     assert reason in (None, said.reason)
 
 
+def test_a_small_upgrade_of_few_queries_is_not_decided_to_be_small():
+    """12 of 600 win, 4 lose: 1.3 points, likely an upgrade, and the interval holds 0 and 2."""
+    new = few(12, 600)
+    new[:8:2] = 0.0
+    found = of_scores({OLD: few(0, 600), NEW: new})
+    assert found.likely and found.upgrade.low < 0 and found.upgrade.high > 0.02
+    said = verdict(found)
+    assert said.name == KEEP and not said.decided
+    less = "the new model is better by less than 2 points here, but on too few queries: "
+    assert said.reason.startswith(f"{less}the models differ on 16 of 600; some ")
+
+
+def test_what_embeds_everything_is_not_cheaper_than_that():
+    old, new = few(0, 500), few(200, 500)
+    short = replace(QUERY_MAP, name="re-embed-short", effort=3)
+    said = verdict(of_scores({OLD: old, NEW: new, short: new.copy(), QUERY_MAP: old}))
+    assert said.name == REEMBED and "answers every query as well" not in said.reason
+
+
 def test_few_queries_decide_nothing():
     """Five of forty queries fixed, four broken: by McNemar's exact test p is 1."""
     old, new = few(0, 40), few(5, 40)

@@ -45,6 +45,9 @@ def _data(d: Difference) -> dict[str, object]:
     return found | {"seeds": " ".join(map(str, d.seeds))}
 
 
+_ONE = "one model"
+
+
 def _cells(d: Difference) -> list[str]:
     # A digit more than in tables: differences are small.
     ends = d.difference.ends
@@ -52,13 +55,18 @@ def _cells(d: Difference) -> list[str]:
         f"{100 * d.left:.2f}",
         f"{100 * d.right:.2f}",
         f"{100 * d.difference.known:+z.2f}",
-        " to ".join(f"{100 * end:+z.2f}" for end in ends) if ends else numbers.DASH,
+        " to ".join(f"{100 * end:+z.2f}" for end in ends)
+        if ends
+        else _ONE
+        if d.one_model
+        else numbers.DASH,
         *map(_p_value, (d.p_value, d.adjusted)),
     ]
 
 
 def _of_seeds(d: Difference) -> list[str]:
-    return [f"{d.wins}/{len(d.seeds)}", _p_value(d.seeds_p)]
+    won = numbers.DASH if d.one_model else f"{d.wins}/{len(d.seeds)}"
+    return [won, _p_value(d.seeds_p)]
 
 
 def _p_value(p: float | None) -> str:
@@ -80,12 +88,17 @@ def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> 
         words.append(f"A query's value is its mean over the {n} seeds that both have.")
     yield " ".join(words)
     over = "identities (or classes)" if by == "identity" else "queries, each by itself"
-    tested = sum(d.p_value is not None for d in differences)
+    tested = len({d.tested for d in differences} - {None})
     if tested:
+        lines = f"the {tested} lines"
+        if tested < sum(d.tested is not None for d in differences):
+            lines = f"{tested} results, which several protocols may share"
         yield (
             f"Interval: 95 %, over {over}. p: two-sided, by Student's t, below 0.05 just where "
-            f"the interval is off 0; Holm: corrected for the {tested} lines."
+            f"the interval is off 0; Holm: corrected for {lines}."
         )
+    if any(d.one_model for d in differences):
+        yield f"{_ONE}: both search by the same one, in embeddings that neither changes."
     if counts[-1] > 1:
         yield (
             "Interval and p are of these trained models; p, seeds: two-sided, by Student's t over "

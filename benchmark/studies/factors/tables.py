@@ -46,11 +46,14 @@ def sentence(study: FactorStudy, found: Factors, name: str) -> str:
     title = _capital(factor.title)
     parts = []
     if len(same) < len(effects):
-        parts.append(f"{title} matters: {'; '.join(_ends(effects))}.")
-        if alone := [e.method for e in effects if e.matters and not e.surely]:
+        alone = [e.method for e in effects if e.matters and not e.surely]
+        unsure = len(alone) == len(effects) - len(same)
+        matters = "may matter" if unsure else "matters"
+        parts.append(f"{title} {matters}: {'; '.join(_ends(effects))}.")
+        if alone:
             parts.append(
-                f"For {', '.join(alone)} that is unsure: cells differ from the additive "
-                "model by as much."
+                f"For {', '.join(alone)} that is unsure: cells differ from the additive model by "
+                "as much."
             )
     if same:
         least = f"{100 * study.matters:.0f} points"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.errors import BenchError, unknown
+from benchmark.upgrade.decide.verdict import SCORE
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
@@ -18,6 +19,8 @@ _FIGURES = {
 }  # fmt: skip
 """Places in the document; ``upgrade`` is the difference to the old model, of re-embedding where no
 strategy is named."""
+_OF_ONE = ("share", "score", "upgrade")  # not in percent
+_MOST = 1.5  # beyond which none of these is: a share of the upgrade may be above 1
 _CONDITION = re.compile(r"(?:([\w:.-]+)\.)?(\w+)\s*(<=|>=|<|>)\s*([\d.eE+-]+)")
 
 
@@ -44,11 +47,15 @@ class Condition:
         if figure not in _FIGURES:
             raise BenchError(f"--fail-if: {unknown('figure', figure, _FIGURES)}")
         try:
-            if math.isfinite(value := float(number)):
-                return cls(strategy or "", figure, sign, value)
+            value = float(number)
         except ValueError:
-            pass
-        raise BenchError(f"--fail-if: expected a finite number, got '{number:.30}'")
+            value = math.nan
+        if not math.isfinite(value):
+            raise BenchError(f"--fail-if: expected a finite number, got '{number:.30}'")
+        if figure in _OF_ONE and value > _MOST:
+            got = f"{figure}{sign}{number:.30}"
+            raise BenchError(f"--fail-if: expected a share, as 0.9 for 90 percent, got '{got}'")
+        return cls(strategy or "", figure, sign, value)
 
     def __str__(self) -> str:
         """The condition as it is written."""
@@ -69,6 +76,8 @@ class Condition:
         require_known([self], by_name)
         if name not in by_name:
             return None
+        if self.figure == "share" and document["verdict"]["share_of"] == SCORE:
+            return None  # there is no upgrade of which it would be one
         part, key = _FIGURES[self.figure]
         value: float | None = (by_name[name][part] or {}).get(key)
         return value

@@ -56,6 +56,8 @@ _POWER = 2.8
 """Standard errors of a difference that is found four times in five by a test at 2.5 %: so many
 queries would find the least worthwhile upgrade."""
 _ALL = 3  # effort of embedding every item
+SCORE = "re-embedding's score"
+"""What shares are of where the new model is not likely to be better."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class Evidence:
         """The whole of the shares, in words."""
         if self.likely:
             return "the upgrade"
-        return "re-embedding's score" if self.judged else "re-embedding's results"
+        return SCORE if self.judged else "re-embedding's results"
 
     def scored(self, name: str) -> Scored:
         """Scores of a strategy."""
@@ -253,7 +255,8 @@ def _nothing(evidence: Evidence, possible: list[str], wanted: float) -> str:
     reason = f"nothing cheaper surely keeps {100 * wanted:g} % of {evidence.what}"
     if evidence.likely and not evidence.better:
         reason += ", which is likely, but not sure"
-    equal = [n for n in possible if n not in (KEEP, REEMBED) and evidence.equal(n)]
+    tried = (n for n in possible if evidence.outcomes[n].strategy.effort < _ALL)
+    equal = [n for n in tried if n != KEEP and evidence.equal(n)]
     if not equal:
         return reason
     return (
@@ -266,7 +269,9 @@ def _why_not(evidence: Evidence) -> str:
     """The reason of no upgrade, as the difference and its interval say."""
     upgrade, least = evidence.upgrade, f"{100 * evidence.least:g} points"
     if upgrade is None or (evidence.likely and upgrade.known < evidence.least):
-        return f"the new model is better by less than {least}"
+        less = f"the new model is better by less than {least}"
+        told = upgrade is None or evidence.decided
+        return less if told else f"{less} here, but on too few queries: {_too_few(evidence)}"
     if upgrade.is_below(0.0):
         return "the new model is worse here"
     if evidence.decided:
