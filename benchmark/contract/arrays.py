@@ -1,5 +1,6 @@
 """Vectors and ids as users pass them, and modules applied to arrays."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from benchmark.errors import BenchError
 from benchmark.models.module import Portable, load_module
+from benchmark.ranking.engine import LONGEST, SHORTEST
 
 BLOCK = 512
 """Rows that a module is called with at a time."""
@@ -87,7 +89,10 @@ def as_vectors(name: str, values: Any, dim: int | None = None) -> Vectors:
     try:
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
             values = values.float() if isinstance(values, Tensor) else values
-            vectors = np.asarray(to_numpy(values)).astype(np.float32, copy=False)
+            given = np.asarray(to_numpy(values))
+            if given.dtype.kind in "bc":
+                raise TypeError(given.dtype)
+            vectors = given.astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
         raise BenchError(f"{name}: expected numbers [n, {dim or 'dim'}], got others") from error
     if vectors.ndim != 2 or 0 in vectors.shape or vectors.shape[1] != (dim or vectors.shape[1]):
@@ -116,12 +121,28 @@ def require_finite(name: str, rows: Vectors, first: int = 0) -> None:
 
 
 def require_direction(name: str, rows: Vectors, distance: str) -> None:
-    """Raise a BenchError that names a row of zeros where a cosine compares."""
-    if distance == "cosine" and not (directed := rows.any(axis=1)).all():
-        row = int(np.argmin(directed))
-        raise BenchError(
-            f"{name}: expected a direction, as cosine compares, got zeros in row {row}"
-        )
+    """Raise a BenchError that names the first row that cannot be compared."""
+    if found := incomparable(rows, distance):
+        row, said = found
+        raise BenchError(f"{name}: {said} in row {row}")
+
+
+def incomparable(rows: Vectors, distance: str) -> tuple[int, str] | None:
+    """The first of ``[n, dim]`` that cannot be compared, and why; None where all can.
+
+    All need numbers whose squares float32 holds, and a cosine a direction.
+    """
+    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    good = (squares >= SHORTEST**2) & (squares <= LONGEST**2)
+    if distance != "cosine":
+        good |= squares == 0
+    if good.all():
+        return None
+    row = int(np.argmin(good))
+    if squares[row] == 0:
+        return row, "expected a direction, as cosine compares, got zeros"
+    lengths = f"{SHORTEST:g} to {LONGEST:g} for {distance}"
+    return row, f"expected lengths of {lengths}, got {math.sqrt(squares[row]):.3g}"
 
 
 def to_numpy(values: Any) -> Any:

@@ -1,9 +1,10 @@
 """The report on an upgrade, from vectors: ``bench upgrade`` as a call."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from benchmark.errors import unknown
 from benchmark.ranking.arrays import Ints
 from benchmark.upgrade.decide.doubts import doubts
 from benchmark.upgrade.decide.gate import Condition, require_known, require_there
@@ -46,6 +47,9 @@ def upgrade(*arguments: Any, tell: Tell = lambda words: None, **options: Any) ->
     Raises:
         BenchError: If something is missing, damaged or does not fit; in one line.
     """
+    known = {field.name for field in fields(UpgradeRequest)}
+    for name in options.keys() - known:
+        raise unknown("option of upgrade", name, known)
     return report_on(UpgradeRequest(*arguments, **options), tell)
 
 

@@ -379,6 +379,24 @@ def test_zeros_have_no_direction(arrays, name, tmp_path):
     method.fit(damaged["old"], damaged["new"], distance="l2")
 
 
+@pytest.mark.parametrize(("scale", "distance"), [(1e20, "cosine"), (1e-14, "cosine"), (1e20, "l2")])
+def test_lengths_whose_squares_float32_does_not_hold(arrays, scale, distance):
+    """As of files: sums of their squares are infinite or nothing, and what is fitted is wrong."""
+    old, new = arrays["old"], arrays["new"]
+    method, said = benchmark.get_method("linear"), f"expected lengths of .* for {distance}, got"
+    with pytest.raises(BenchError, match=f"^old: {said} .* in row 0$"):
+        method.fit(old * scale, new, distance=distance)
+    with pytest.raises(BenchError, match=f"^vectors: {said} .* in row 0$"):
+        method.fit(old, new, distance=distance).convert(old * scale)
+
+
+def test_what_is_no_real_number(arrays):
+    method, old, new = benchmark.get_method("linear"), arrays["old"], arrays["new"]
+    for wrong in (old > 0, old + 1j):
+        with pytest.raises(BenchError, match=r"^old: expected numbers \[n, dim\], got others"):
+            method.fit(wrong, new)
+
+
 def test_zeros_are_not_converted(arrays):
     damaged = arrays["old"].repeat(8, axis=0)
     damaged[700] = 0

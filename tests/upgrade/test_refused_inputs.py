@@ -87,6 +87,10 @@ def test_a_cutoff_is_one_of_its_distance(made, distance, number, said):
     refused(made, re.escape(f"threshold: expected {said}"), threshold=[number], distance=distance)
 
 
+def test_an_option_that_is_none(made):
+    refused(made, "unknown option of upgrade 'qrls'; did you mean 'qrels'", qrls={})
+
+
 @pytest.mark.parametrize("words", ["", "linear,", ["linear", " "]])
 def test_maps_have_names(made, words):
     refused(made, "maps: expected quick, all or names with commas, got", maps=words)

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.contract.arrays import as_vectors, require_finite
+from benchmark.contract.arrays import as_vectors, incomparable, require_finite
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats, Ints
-from benchmark.ranking.engine import LONGEST, SHORTEST
 from benchmark.upgrade.formats.ids import as_ids, require_unique
 from benchmark.upgrade.formats.source import Source
 
@@ -74,24 +73,13 @@ def require_directions(
 ) -> None:
     """Raise a BenchError that names the first row that cannot be compared.
 
-    All need numbers whose squares float32 holds, and a cosine a direction. ``vectors`` are rows of
-    the source, ``[k, dim]``: those of some ``numbers``, ``[k]``, else ``first`` and the next ones.
+    ``vectors`` are rows of the source, ``[k, dim]``: those of some ``numbers``, ``[k]``, else
+    ``first`` and the next ones.
     """
-    squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
-    good = (squares >= SHORTEST**2) & (squares <= LONGEST**2)
-    if distance != "cosine":
-        good |= squares == 0
-    if good.all():
-        return
-    place = int(np.argmin(good))
-    row = source.row(first + place if numbers is None else int(numbers[place]))
-    if squares[place] == 0:
-        said = f"expected a direction, as cosine compares, got zeros in {row}"
-    else:
-        length = float(np.sqrt(squares[place]))
-        lengths = f"{SHORTEST:g} to {LONGEST:g} for {distance}"
-        said = f"expected lengths of {lengths}, got {length:.3g} in {row}"
-    raise BenchError(f"{source.name}: vector: {said}")
+    if found := incomparable(vectors, distance):
+        place, said = found
+        row = source.row(first + place if numbers is None else int(numbers[place]))
+        raise BenchError(f"{source.name}: vector: {said} in {row}")
 
 
 def gather_directions(source: Rows, wanted: Ints, distance: str) -> Floats:

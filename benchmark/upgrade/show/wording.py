@@ -338,9 +338,8 @@ def risks(document: Document) -> list[str]:
     lines += _odd_vectors(document)
     if chosen is not None and chosen["broken"] is not None and verdict["strategy"] != KEEP:
         lines.append(
-            f"Against the old model, of {inputs['judged_queries']:,} queries: "
-            f"{chosen['broken']:,} broken, {chosen['fixed']:,} fixed "
-            f"({_HITS[inputs['judge']]})."
+            f"Against the old model, of {inputs['judged_queries']:,} queries: {chosen['broken']:,} "
+            f"broken, {chosen['fixed']:,} fixed ({_HITS[inputs['judge']]})."
         )
     lines += slice_warnings(document)
     items = document["assumed"]["items"]
