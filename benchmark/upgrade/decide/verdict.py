@@ -57,7 +57,7 @@ _POWER = 2.8
 queries would find the least worthwhile upgrade."""
 _ALL = 3  # effort of embedding every item
 SCORE = "re-embedding's score"
-"""What shares are of where the new model is not likely to be better."""
+"""The whole of the shares where the new model is not likely to be better."""
 
 
 @dataclass(frozen=True)
