@@ -102,7 +102,7 @@ def _notes(differences: Sequence[Difference], left: str, right: str, by: By) -> 
     if counts[-1] > 1:
         yield (
             "Interval and p are of these trained models; p, seeds: two-sided, by Student's t over "
-            "three seeds or more, is of other ones."
+            "three seeds or more, is of other ones, and is not corrected for the lines."
         )
     unit = "identities" if by == "identity" else "queries"
     if any(getattr(d, f"n_{unit}") < LEAST_GROUPS for d in differences):

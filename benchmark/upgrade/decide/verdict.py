@@ -254,7 +254,7 @@ def _choose(
 def _nothing(evidence: Evidence, possible: list[str], wanted: float) -> str:
     reason = f"nothing cheaper surely keeps {100 * wanted:g} % of {evidence.what}"
     if evidence.likely and not evidence.better:
-        reason += ", which is likely, but not sure"
+        reason += f", which is likely, but not sure ({_too_few(evidence)})"
     tried = (n for n in possible if evidence.outcomes[n].strategy.effort < _ALL)
     equal = [n for n in tried if n != KEEP and evidence.equal(n)]
     if not equal:
