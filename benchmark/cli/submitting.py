@@ -58,16 +58,17 @@ def validate(
     for problem in found.problems[:_MOST_LINES]:
         echo(problem)
     new = f", {len(found.new)} of them new or changed" if against else ""
-    counted = f"{len(found.records)} records{new}"
+    n, wrong = len(found.records), len(found.problems)
+    counted = f"{n} record{'s' * (n != 1)}{new}"
     if found.changed:
         echo(
             f"records of changed settings, below {path / 'changed'}: {found.changed}; they are of "
             "no board and not looked at"
         )
-    if found.problems:
-        more = len(found.problems) - _MOST_LINES
+    if wrong:
+        more = wrong - _MOST_LINES
         rest = f", {more} of them not shown" if more > 0 else ""
-        raise BenchError(f"validate {path}: {counted}: {len(found.problems)} problems{rest}")
+        raise BenchError(f"validate {path}: {counted}: {wrong} problem{'s' * (wrong != 1)}{rest}")
     echo(f"{counted}: nothing is wrong")
 
 

@@ -73,7 +73,7 @@ def test_a_track_of_ones_own_is_known_by_its_file(tmp_path, monkeypatch):
     code, out, _ = call("validate", record)
     assert code == 2 and "unknown track 'own-toy'" in out and "(one of your own: --track" in out
     assert call("verify", record)[0] == 2
-    assert call("validate", record, "-t", own)[:2] == (0, "1 records: nothing is wrong\n")
+    assert call("validate", record, "-t", own)[:2] == (0, "1 record: nothing is wrong\n")
     code, out, err = call("verify", record, "-t", own)
     assert code == 0 and out.startswith("bit for bit the same"), err
     code, _, err = call("validate", record, "-t", "own-toy")
