@@ -61,7 +61,7 @@ def test_files_of_a_report_are_written_though_its_words_are_not(capsys, tmp_path
     written = {path.name: path.stat().st_size for path in written_to.iterdir()}
     assert written.keys() == {"a.html", "a.json"} and all(written.values())
     with Path("/dev/full").open("w") as full, contextlib.redirect_stdout(full):
-        one_line(ended_with(capsys, *words, "--fail-if", "share<2", code=3), "failed: share<2")
+        one_line(ended_with(capsys, *words, "--fail-if", "share<1.4", code=3), "failed: share<1.4")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

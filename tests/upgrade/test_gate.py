@@ -10,8 +10,7 @@ from support.upgrades import planted, write_upgrade
 import benchmark
 from benchmark.errors import BenchError
 from benchmark.upgrade.decide.gate import Condition
-from benchmark.upgrade.decide.verdict import SCORE
-from benchmark.upgrade.read.request import UpgradeRequest
+from benchmark.upgrade.read.request import SCORE, UpgradeRequest
 from benchmark.upgrade.run import require_figures, strategy_names
 
 KEPT = {"value": 0.85, "low": 0.8, "high": 0.9, "sampling": None}

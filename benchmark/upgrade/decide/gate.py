@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.errors import BenchError, unknown
-from benchmark.upgrade.decide.verdict import SCORE
+from benchmark.upgrade.read.request import SCORE
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,

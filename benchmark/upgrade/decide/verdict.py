@@ -43,6 +43,7 @@ from benchmark.upgrade.read.request import (
     KEEP,
     LIKELY,
     REEMBED,
+    SCORE,
     WANTED,
     WORTHWHILE,
     Constraints,
@@ -56,8 +57,6 @@ _POWER = 2.8
 """Standard errors of a difference that is found four times in five by a test at 2.5 %: so many
 queries would find the least worthwhile upgrade."""
 _ALL = 3  # effort of embedding every item
-SCORE = "re-embedding's score"
-"""The whole of the shares where the new model is not likely to be better."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ LIKELY = 0.3
 """Level of the one-sided test whether re-embedding is better at all. At 2.5 % small sets of queries
 kept the old model where much was lost by it. It was chosen on one half of the corpora of real
 models and held on the other (``bench pairs table --show regret``)."""
+SCORE = "re-embedding's score"
+"""The whole of the shares where the new model is not likely to be better."""
 WANTED = 0.9
 """Share of the upgrade that a strategy must keep."""
 WORTHWHILE = 0.02
