@@ -91,6 +91,15 @@ def test_an_option_that_is_none(made):
     refused(made, "unknown option of upgrade 'qrls'; did you mean 'qrels'", qrls={})
 
 
+@pytest.mark.parametrize("of", ["vector_column", "id_column"])
+def test_a_column_of_a_file_without_any(made, tmp_path, of):
+    """Named for this one; a name for all inputs is of those that have columns."""
+    np.save(path := tmp_path / "q.npy", made.whole()["queries"])
+    said = rf"{of}: .*q\.npy holds one array: expected no 'queries=emb'"
+    refused(made, said, queries=path, **{of: {"queries": "emb"}})
+    benchmark.upgrade(**made.whole(queries=path, maps="procrustes", **{of: "emb"}))
+
+
 @pytest.mark.parametrize("words", ["", "linear,", ["linear", " "]])
 def test_maps_have_names(made, words):
     refused(made, "maps: expected quick, all or names with commas, got", maps=words)

@@ -78,6 +78,11 @@ def open_vectors(name: str | Path, vector_column: str = "", id_column: str = "")
     return source
 
 
+def holds_one_array(name: str | Path) -> bool:
+    """True of a format without names of arrays or columns."""
+    return _ending(_split(str(name))[0]) in _SINGLE
+
+
 def _ending(path: Path) -> str:
     """The ending of a file, or that of a folder's files or program."""
     if not path.is_dir():

@@ -10,7 +10,7 @@ import numpy as np
 from benchmark.errors import BenchError
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.ranking.arrays import Floats, Ints
-from benchmark.upgrade.formats import open_vectors
+from benchmark.upgrade.formats import holds_one_array, open_vectors
 from benchmark.upgrade.formats.ids import Ids, rows_of
 from benchmark.upgrade.formats.joining import Rearranged, join, join_all
 from benchmark.upgrade.formats.rows import ArrayRows, Rows, gather_directions
@@ -237,8 +237,14 @@ def open_rows(request: UpgradeRequest, name: str) -> Rows:
     vectors = getattr(request, name)
     if not isinstance(vectors, str | Path):
         return ArrayRows(name, vectors, (request.ids or {}).get(name))
-    columns = (request.column(of, name) for of in ("vector_column", "id_column"))
-    return open_vectors(vectors, *columns)
+    for of in ("vector_column", "id_column"):
+        named = getattr(request, of)  # one name of all inputs is of those that have columns
+        column = "" if isinstance(named, str) else named.get(name, "")
+        if column not in ("", "-") and holds_one_array(vectors):
+            raise BenchError(f"{of}: {vectors} holds one array: expected no '{name}={column:.60}'")
+    return open_vectors(
+        vectors, request.column("vector_column", name), request.column("id_column", name)
+    )
 
 
 def require_dims(*sides: tuple[Rows | None, Rows]) -> None:
