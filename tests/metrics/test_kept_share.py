@@ -64,6 +64,13 @@ def test_without_a_lower_bound_it_is_of_the_new_score():
     assert kept(np.full(9, 0.4), None, np.full(9, 0.8)).value == pytest.approx(0.5)
 
 
+def test_a_difference_of_scores_ends_at_one():
+    new = np.ones(200)
+    new[:2] = 0.9
+    found = difference(measured(new), measured(np.zeros(200)))
+    assert found.value == pytest.approx(0.999) and found.high == 1.0 and found.low > 0.95
+
+
 def test_ends_are_where_the_difference_to_that_share_is_off_zero():
     rng = np.random.default_rng(3)
     old, new = rng.random((2, 80)) + np.array([[0.0], [0.4]])

@@ -334,3 +334,5 @@ def test_load_selects(many) -> None:
     assert set(frame.seed) == {1}
     with pytest.raises(BenchError, match="did you mean 'method'"):
         load(many, methd="bct")
+    with pytest.raises(BenchError, match=r"^load: no row has metric 'mapp'; did you mean 'map'"):
+        load(many, metric=["map", "mapp"])

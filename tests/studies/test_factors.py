@@ -107,6 +107,7 @@ def test_cells_that_are_no_sum_of_effects_leave_it_unsure():
     assert by["head"].matters and not by["head"].surely
     assert by["head"].shares["arc"].is_above(0.0) and "arc" not in by["head"].sure_at
     said = tables.sentence(STUDY, found, "head")
+    assert said.startswith("Head may matter: bct keeps most at arc")
     assert "For bct that is unsure: cells differ from the additive model by as much." in said
     said = tables.answer(STUDY, found)
     assert "By these seeds also" in said and "head, arc: bct" in said.split("By these seeds")[1]
