@@ -91,16 +91,18 @@ def load(root: str | Path | Iterable[str | Path] = "runs", **where: Any) -> pd.D
     selection = read_selection(
         map(Path, roots), on_damaged=lambda e: warnings.warn(str(e), stacklevel=4)
     )
-    table = everything = frame(stored.record for stored in selection)
+    everything = frame(stored.record for stored in selection)
+    table = everything
     for column, value in where.items():
         if column not in table:
             raise BenchError(f"load: unknown column '{column}'{nearest(column, map(str, table))}")
         values = list(value) if isinstance(value, list | tuple | set) else [value]
-        absent = [each for each in values if not everything[column].isin([each]).any()]
-        if absent:
-            known = nearest(str(absent[0]), map(str, everything[column].dropna().unique()))
-            raise BenchError(f"load: no row has {column} '{absent[0]}'{known}")
-        table = table[table[column].isin(list(values))]
+        for each in values:
+            there = everything[column]
+            if not (there == each).any():
+                known = nearest(str(each), map(str, there.dropna().unique()))
+                raise BenchError(f"load: no row has {column} '{each}'{known}")
+        table = table[table[column].isin(values)]
     return table.reset_index(drop=True)
 
 

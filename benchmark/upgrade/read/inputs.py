@@ -1,6 +1,6 @@
 """Inputs of a study, checked and joined: vectors of both models, queries, relevance."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
@@ -117,8 +117,7 @@ def read_inputs(
     )
     old_queries = more[0] if more else None
     require_dims((queries, new), (old_queries, old))
-    for number in request.threshold or ():
-        request.check_cutoff(number, request.distance or old.metric or "cosine")
+    _check_cutoffs(request.threshold or (), request.distance or old.metric or "cosine")
     joined = join(new, old)  # the sample's order
     order = np.argsort(joined.right, kind="stable")
     if among is not None:
@@ -245,6 +244,15 @@ def open_rows(request: UpgradeRequest, name: str) -> Rows:
     return open_vectors(
         vectors, request.column("vector_column", name), request.column("id_column", name)
     )
+
+
+def _check_cutoffs(cutoffs: Iterable[float], distance: str) -> None:
+    """Raise a BenchError for a cut-off that no score by the distance can pass or miss."""
+    for number in cutoffs:
+        if distance == "l2" and number < 0:
+            raise BenchError(f"threshold: expected a distance of 0 or more, got {number:g}")
+        if distance == "cosine" and not -1 <= number <= 1:
+            raise BenchError(f"threshold: expected a cosine in [-1, 1], got {number:g}")
 
 
 def require_dims(*sides: tuple[Rows | None, Rows]) -> None:

@@ -342,15 +342,6 @@ class UpgradeRequest:
         for number in self.threshold or ():
             if not math.isfinite(number):
                 raise BenchError(f"threshold: expected a finite number, got {number:g}")
-            self.check_cutoff(number, self.distance)
-
-    @staticmethod
-    def check_cutoff(number: float, distance: str | None) -> None:
-        """Raise a BenchError for a cut-off that no score by the distance can pass or miss."""
-        if distance == "l2" and number < 0:
-            raise BenchError(f"threshold: expected a distance of 0 or more, got {number:g}")
-        if distance == "cosine" and not -1 <= number <= 1:
-            raise BenchError(f"threshold: expected a cosine in [-1, 1], got {number:g}")
 
     @property
     def constraints(self) -> Constraints:
