@@ -15,7 +15,7 @@ from typer import Option
 from benchmark.cli import options
 from benchmark.cli.output import echo, echo_json
 from benchmark.cli.records import print_tables, selected
-from benchmark.errors import AbsentError, BenchError
+from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
     from benchmark.harness.board_runs import TimeEstimate
@@ -236,19 +236,24 @@ def _look(
     from benchmark.harness.core_board import read_core_board, unit_statuses
     from benchmark.harness.published_models import read_published
     from benchmark.harness.store import Store
-    from benchmark.records.files import find_records
+    from benchmark.records.files import read_selection
 
     board = read_core_board(path).only(options.split(protocols), options.split(tracks))
     statuses = list(unit_statuses(board, out, roots))
-    stored = []
-    for folder in {out, Path("results")}:  # a study takes as long as the board beside it
-        with suppress(AbsentError):  # no record yet
-            stored += find_records(folder, on_damaged=lambda _: None)
-    estimates = Estimates([one.record for one in stored], board.precision)
     kept = Store(store or default_store())
     left = list(stages_left(statuses, roots, board.precision, kept.has, read_published()))
-    pairs = zip(statuses, left, strict=True)
-    return board, statuses, [estimates.of(one.unit, todo) for one, todo in pairs]
+
+    def estimates(**chosen: list[str]) -> list[TimeEstimate]:
+        stored = []
+        for folder in {out, Path("results")}:  # a study takes as long as the board beside it
+            with suppress(BenchError):  # no record yet, or none that can be read
+                stored += read_selection([folder], lambda _: None, **chosen)
+        by = Estimates([one.record for one in stored], board.precision)
+        pairs = zip(statuses, left, strict=True)
+        return [by.of(status.unit, todo) for status, todo in pairs]
+
+    near = estimates(track=sorted({status.unit.track for status in statuses}))
+    return board, statuses, estimates() if any(e.seconds is None for e in near) else near
 
 
 def _row(status: UnitStatus, estimate: TimeEstimate) -> dict[str, object]:

@@ -15,7 +15,7 @@ from benchmark.config.files import digest, sha256_of
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.overrides import expand
 from benchmark.config.protocols import Protocol
-from benchmark.config.recipes import PACKAGED, is_here
+from benchmark.config.recipes import OF_MAPS, PACKAGED, is_here
 from benchmark.config.setup import Precision, Setup
 from benchmark.errors import BenchError, UnsuitedError, located
 from benchmark.harness.execution import faults_of_adapters
@@ -54,7 +54,7 @@ class Request:
         }
 
     def other_versions(self, record: Record) -> list[str]:
-        """In words, versions and code of a record's work that are others today."""
+        """In words, versions, code, models and recipe of a record's work that are others today."""
         protocol, track, own = self.setup.protocol, self.setup.track, record.adapter
         source = f"sha256:{registry.method_file(record.method).fingerprint}"
         parts: Mapping[str, tuple[object, object]] = {
@@ -62,12 +62,28 @@ class Request:
             "track version": (record.track_version, track.version),
             "training version": (record.training, TRAINING),
             "code of the method": (own and own.source[:19], source[:19]),
+            **{f"model {n}": pair for n, pair in self._models_beside(record).items()},
+            **{f"recipe.{n}": pair for n, pair in self._recipes_beside(record).items()},
         }
         return [
             f"{name} {was or 'none'}, here {now}"
             for name, (was, now) in parts.items()
             if was != now
         ]
+
+    def _models_beside(self, record: Record) -> Mapping[str, tuple[object, object]]:
+        """Generation -> its model in the record and here."""
+        names = (generation.name for generation in self.setup.protocol.generations)
+        here = dict(zip(names, self.setup.models, strict=True))
+        return {name: (record.models.get(name), here[name]) for name in here}
+
+    def _recipes_beside(self, record: Record) -> Mapping[str, tuple[object, object]]:
+        """Field -> its value in the record's recipe and here; precision is chosen by run."""
+        left_out = {"precision"}
+        if not registry.method_file(record.method).trains_map:
+            left_out |= set(OF_MAPS)
+        was, here = dict(record.recipe), dict(self.setup.track.recipe)
+        return {name: (was[name], here[name]) for name in here.keys() - left_out}
 
     def plan(
         self, labels: Sequence[str] | None = None, seeds: Sequence[int] | None = None,

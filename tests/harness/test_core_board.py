@@ -212,6 +212,35 @@ def test_a_track_whose_data_is_not_here(board_file, put, tmp_path) -> None:
     assert jobs([status], [None], board, {}, []) == []
 
 
+@pytest.mark.parametrize(
+    ("method", "part", "change", "told"),
+    [
+        ("bct", "recipe", {}, ""),
+        ("bct", "recipe", {"clip": 5}, "recipe.clip 5.0, here "),
+        ("bct", "recipe", {"precision": "bf16-mixed"}, ""),  # chosen by run
+        ("bct", "recipe", {"transform_steps": 7}, ""),  # of maps, which it does not train
+        ("fct", "recipe", {"transform_steps": 7}, "recipe.transform_steps 7, here "),
+        ("bct", "models", {"dim": 7}, "model old "),
+    ],
+)
+def test_without_data_another_recipe_is_seen(method, part, change, told) -> None:
+    request = make_request([method], "open-data", "omniglot", without_data=True)
+    names = [generation.name for generation in request.setup.protocol.generations]
+    models = dict(zip(names, request.setup.models, strict=True))
+    recipe = request.setup.track.recipe
+    if part == "recipe":
+        recipe = recipe.model_copy(update=change)
+    else:
+        models["old"] = models["old"].model_copy(update=change)
+    record = make_record(
+        method, protocol="open-data", track="omniglot", recipe=recipe.model_dump(),
+        models={name: model.model_dump() for name, model in models.items()},
+    )  # fmt: skip
+    found = [w for w in request.other_versions(record) if w.startswith(("recipe", "model"))]
+    assert len(found) == bool(told)
+    assert all(told in words for words in found)
+
+
 def test_a_study_has_records_of_its_own(board_file, tmp_path) -> None:
     """Changes stand in the command, in the table and in the folder of the records."""
     changed = [on_toy(set={"recipe.length": 2, "bct.weight": 0.5}) for _ in range(2)]
