@@ -157,6 +157,10 @@ def _methods() -> tuple[Mapping[str, MethodFile], Mapping[str, str]]:
     files, broken = {}, {}
     for path in sorted(_folder("methods").glob("[!_]*.py")):
         name = path.stem.replace("_", "-")
+        if name in files:
+            words = f"passed over {path}: method '{name}' is in {files[name].path.name}"
+            warnings.warn(PassedOverWarning(words), stacklevel=3)
+            continue
         files[name] = MethodFile(name, f"methods.{path.stem}", path)
     more = added(METHODS, files.__contains__)
     for name, (module, path) in more.found.items():

@@ -10,7 +10,7 @@ from benchmark.config.declarations import FIDELITIES
 from benchmark.config.fingerprints import fingerprint, names_map_training
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.contract import LearnedMap, TrainedVectorMap
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, PassedOverWarning
 from benchmark.harness.graph import record_key
 
 CODE = b'''"""A method."""
@@ -211,3 +211,16 @@ def test_only_what_is_declared_is_built_on():
     assert drift.other("low-rank", rank=3).direction == drift.direction == "query"
     with pytest.raises(TypeError, match="linear: expected one of builds_on"):
         drift.other("linear")
+
+
+def test_two_files_of_one_method(tmp_path, monkeypatch) -> None:
+    for name in ("a-b.py", "a_b.py", "c.py"):
+        (tmp_path / name).write_bytes(CODE)
+    monkeypatch.setattr(registry, "_folder", lambda _: tmp_path)
+    try:
+        registry._methods.cache_clear()
+        with pytest.warns(PassedOverWarning, match=r"a_b\.py: method 'a-b' is in a-b\.py") as told:
+            files = registry.method_files()
+    finally:
+        registry._methods.cache_clear()
+    assert len(told) == 1 and files["a-b"].path.name == "a-b.py" and "c" in files
