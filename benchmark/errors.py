@@ -52,6 +52,10 @@ class DivergedError(RefusedError):
     """The loss of a training is no number."""
 
 
+class FailedError(BenchError):
+    """An adapter raised an error of its own; results that do not need its work go on."""
+
+
 class PassedOverWarning(UserWarning):
     """Something odd or broken that does not end the work; verbs tell it when they end."""
 

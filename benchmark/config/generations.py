@@ -7,13 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from benchmark.config.checks import Interval, Name, Names, holds
+from benchmark.config.method_names import RESERVED
 from benchmark.config.reading import Model
-
-RESERVED = (
-    "recipe", "recipe.augment", "recipe.simclr", "recipe.simclr.augment", "data", "track",
-    "protocol", "evaluation",
-)  # fmt: skip
-"""Names that ``--set`` changes beside generations and methods."""
 
 Members = Callable[[Iterable[str]], Iterable[str]]
 """Names of groups -> the dataset's groups; before the dataset is known the names themselves."""

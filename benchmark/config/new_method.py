@@ -1,20 +1,16 @@
 """A new method and its test, from templates that pass."""
 
-import keyword
-import re
 from pathlib import Path
 from typing import Literal
 
 from benchmark.config import registry
 from benchmark.config.entry_points import METHODS
 from benchmark.config.files import write_whole
-from benchmark.config.generations import RESERVED
 from benchmark.config.loading import load_protocol
+from benchmark.config.method_names import wrong_name
 from benchmark.errors import BenchError
 
 Kind = Literal["training", "map"]
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_LONGEST = 40
 PLACEHOLDERS = (
     "say the idea in one line", "Authors, Title, Venue Year", "for a start: ",
     "write the paper's default, section 0.0",
@@ -31,22 +27,16 @@ def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path,
         BenchError: If the name is no such name or is taken, or this is no checkout.
     """
     stem = name.replace("-", "_")
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST or keyword.iskeyword(stem):
-        raise BenchError(
-            f"new-method: expected lower-case letters and digits, with hyphens between, at most "
-            f"{_LONGEST} characters and no word of Python, got '{name:.60}'"
-        )
+    if wrong := wrong_name(name):
+        raise BenchError(f"new-method: {wrong}")
     for what, taken in (
         ("method", registry.method_files()), ("protocol", registry.protocol_files()),
         ("track", registry.track_files()),
     ):  # fmt: skip
         if name in taken:  # of any kind, as `bench info` shows one card
             raise BenchError(f"new-method: there is a {what} '{name}' already")
-    if name in {*RESERVED, *_generations()}:
-        raise BenchError(
-            f"new-method: expected another name than those of generations and of what --set "
-            f"changes, got '{name}'"
-        )
+    if name in _generations():
+        raise BenchError(f"new-method: '{name}' is the name of a generation")
     root = root or Path(__file__).parents[2]
     if not (root / "pyproject.toml").is_file() or not (root / "tests" / "methods").is_dir():
         raise BenchError(

@@ -14,7 +14,8 @@ from functools import cache
 from typing import Any, TypeVar
 
 from benchmark.config import registry
-from benchmark.config.generations import RESERVED, GenerationSpec
+from benchmark.config.generations import GenerationSpec
+from benchmark.config.method_names import RESERVED
 from benchmark.config.protocols import Protocol
 from benchmark.config.reading import Model, build
 from benchmark.config.recipes import OF_BACKBONE, ModelSpec

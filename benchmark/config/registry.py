@@ -37,6 +37,7 @@ from benchmark.config.fingerprints import (
     syntax_tree,
 )
 from benchmark.config.imported import imported_files
+from benchmark.config.method_names import wrong_name
 from benchmark.config.reading import build
 from benchmark.errors import BenchError, PassedOverWarning, unknown
 
@@ -154,17 +155,16 @@ def _folder(package: str) -> Path:
 @cache
 def _methods() -> tuple[Mapping[str, MethodFile], Mapping[str, str]]:
     """Every method, and why others are passed over: broken files and entry points."""
-    files, broken = {}, {}
+    files, broken = dict[str, MethodFile](), dict[str, str]()
     for path in sorted(_folder("methods").glob("[!_]*.py")):
         name = path.stem.replace("_", "-")
-        if name in files:
-            words = f"passed over {path}: method '{name}' is in {files[name].path.name}"
-            warnings.warn(PassedOverWarning(words), stacklevel=3)
+        double = f"method '{name}' is in {files[name].path.name}" if name in files else ""
+        if wrong := double or wrong_name(name):
+            warnings.warn(PassedOverWarning(f"passed over {path}: {wrong}"), stacklevel=3)
             continue
         files[name] = MethodFile(name, f"methods.{path.stem}", path)
     more = added(METHODS, files.__contains__)
-    for name, (module, path) in more.found.items():
-        files[name] = MethodFile(name, module, path)
+    files |= {n: MethodFile(n, module, path) for n, (module, path) in more.found.items()}
     for name, file in list(files.items()):
         try:
             syntax_tree(file.source)

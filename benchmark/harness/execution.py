@@ -22,7 +22,7 @@ from benchmark.config import registry
 from benchmark.config.entry_points import one_line, passed
 from benchmark.config.files import read_sealed, write_sealed, write_whole
 from benchmark.config.memory import keep_freed_memory
-from benchmark.errors import BenchError, PassedOverWarning, RefusedError
+from benchmark.errors import BenchError, FailedError, PassedOverWarning, RefusedError
 from benchmark.harness.graph import Result, Stage, unique_stages
 from benchmark.harness.store import Store
 from benchmark.harness.work import TakenWork, TrainingWork, UpdateWork
@@ -124,7 +124,7 @@ def faults_of_adapters(title: str, *, own: bool) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         files = {str(file.path) for file in registry.method_files().values()}
         if own or any(file in files for file, _ in passed(error)):
-            raise BenchError(f"{title}: {one_line(error, files)}") from error
+            raise FailedError(f"{title}: {one_line(error, files)}") from error
         raise
 
 
@@ -173,8 +173,8 @@ class PlanProgress:
     """Follow the stages of a plan; hand over each result as soon as nothing of it is missing.
 
     A method that refuses at work gives a result without an evaluation, which says why. Where a
-    bound refuses, its results are given up and the others go on: what they cost is not lost.
-    Results that wait for no stage are handed over first.
+    bound refuses, or an adapter fails, the results that need it are given up and the others go on:
+    what they cost is not lost. Results that wait for no stage are handed over first.
     """
 
     def __init__(
@@ -194,6 +194,15 @@ class PlanProgress:
         """Tell if a stage is not to run: no result that is still waited for needs it."""
         return not any(stage.name in each.bounds | each.own for each in self._open)
 
+    def ended(self, stage: Stage, error: RefusedError | FailedError | None) -> None:
+        """A stage has ended, well or by an error; one that failed with its inputs says nothing."""
+        if error is None:
+            self.done(stage)
+        elif isinstance(error, RefusedError):
+            self.refused(stage, str(error))
+        elif not self.left_out(stage):
+            self._give_up(str(error), lambda each: stage.name in each.bounds | each.own)
+
     def done(self, stage: Stage) -> None:
         """A stage has ended well."""
         for each in self._open:
@@ -206,19 +215,22 @@ class PlanProgress:
         if self.left_out(stage):
             return
         if any(stage.name in each.bounds for each in self._open):
-            self._failed.append(f"{stage.title}: {reason}")
-        self._open = [each for each in self._open if stage.name not in each.bounds]
+            self._give_up(f"{stage.title}: {reason}", lambda each: stage.name in each.bounds)
         for each in self._open:
             if stage.name in each.own:
                 each.own.clear()
                 each.result = replace(each.result, evaluation=None, updates=(), reason=reason)
         self._hand_over()
 
+    def _give_up(self, reason: str, needs: Callable[[_Open], bool]) -> None:
+        self._failed.append(reason)
+        self._open = [each for each in self._open if not needs(each)]
+
     def check(self) -> None:
-        """Raise RefusedError if a bound was refused, which leaves its results without a record."""
+        """Raise FailedError if results were given up; those of other methods are written."""
         if self._failed:
             more = len(self._failed) - 1
-            raise RefusedError(self._failed[0] + (f"; and {more} more like it" if more else ""))
+            raise FailedError(self._failed[0] + (f"; and {more} more like it" if more else ""))
 
     def _hand_over(self) -> None:
         whole = [each for each in self._open if not each.bounds and not each.own]

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchmark.errors import BenchError, RefusedError
+from benchmark.errors import BenchError, FailedError, RefusedError
 from benchmark.harness.execution import Compute, Reporter, run_one
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
@@ -114,17 +114,17 @@ def execute_on_ray(
     while waiting:
         (ready, *_), _ = ray.wait(list(waiting))
         stage, share, started = waiting.pop(ready)
-        reason = None
+        failure = None
         try:
             ray.get(ready)
         except ray.exceptions.RayTaskError as error:
             # A task whose input failed fails with the error of that input.
-            if not isinstance(error.cause, RefusedError):
+            if not isinstance(error.cause, RefusedError | FailedError):
                 raise error.as_instanceof_cause() from None
-            reason = str(error.cause)
+            failure = error.cause
         share(1.0)
         reporter.done(stage, time.perf_counter() - started)
-        progress.done(stage) if reason is None else progress.refused(stage, reason)
+        progress.ended(stage, failure)
 
 
 def _run(stage: Stage, root: Any, compute: Compute, *_: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from benchmark.config.files import default_store, digest, writable
 from benchmark.config.places import real
-from benchmark.errors import BenchError, RefusedError, unknown
+from benchmark.errors import BenchError, FailedError, RefusedError, unknown
 from benchmark.harness.execution import Compute, OnResult, PlanProgress, Reporter, run_one
 from benchmark.harness.graph import Plan, Result, Stage, data_source, record_key
 from benchmark.harness.published_models import PublishedModels
@@ -42,7 +42,7 @@ def carry_out(
 
     Raises:
         BenchError: On an output folder that cannot be written, or a full disk; after all others
-            are written, where a bound was refused.
+            are written, where a bound was refused or an adapter failed.
     """
     if existing not in get_args(Existing):
         raise unknown("value of existing", existing, get_args(Existing))
@@ -57,7 +57,7 @@ def carry_out(
     for label, reason in dict.fromkeys((r.label, r.reason) for r in results):
         if reason is not None:
             reporter.left_out(label, reason)
-    records = []
+    records, failed = [], []
     stages = Store(Path(store) if store is not None else default_store())
     removed: set[str] = set()  # what plans share is computed anew once
     for request, known, plan in zip(requests, stored, plans, strict=True):
@@ -70,10 +70,16 @@ def carry_out(
                 plan, known, request.paths(out), stages,
                 queries=queries, anew=existing == "overwrite",
             )  # fmt: skip
-            execute(plan, stages, compute or Compute(), reporter, writer.write)
+            try:
+                execute(plan, stages, compute or Compute(), reporter, writer.write)
+            except FailedError as error:
+                failed.append(error)
             with suppress(BenchError):  # of a record that is damaged nobody knows
                 remove_unused(writer.outdated)
-        records += [known[key] for key in request.paths(out)]
+        records += [known[key] for key in request.paths(out) if key in known]
+    if failed:
+        kept = f"; {len(records)} others are below {out}" if records else ""
+        raise FailedError(f"{failed[0]}{kept}")
     return records
 
 
@@ -195,12 +201,14 @@ def execute(
 ) -> None:  # fmt: skip
     """Run the stages of a plan that the store does not have, or not as they were written.
 
-    A method that refuses at work is left out with what depends on it. Where a bound refuses, the
-    results that need it are given up, and the others go on. ``on_result`` is called with each
-    result as soon as its stages are there, one that was left out without an evaluation.
+    A method that refuses at work is left out with what depends on it. Where a bound refuses, or an
+    adapter fails, the results that need it are given up, and the others go on. ``on_result`` is
+    called with each result as soon as its stages are there, one that was left out without an
+    evaluation.
 
     Raises:
-        BenchError: On anything else, and in the end where a bound was refused.
+        BenchError: On anything else.
+        FailedError: In the end, where results were given up.
     """
     reporter = reporter or Reporter()
     missing = [stage for stage in plan.stages if not _is_whole(stage, store, reporter)]
@@ -222,13 +230,13 @@ def execute_locally(
         if progress.left_out(stage):
             continue
         started = time.perf_counter()
-        reason = None
+        error = None
         try:
             run_one(stage, store, compute, reporter.start(stage, number, len(stages)))
-        except RefusedError as error:
-            reason = str(error)
+        except (RefusedError, FailedError) as raised:
+            error = raised
         reporter.done(stage, time.perf_counter() - started)
-        progress.done(stage) if reason is None else progress.refused(stage, reason)
+        progress.ended(stage, error)
 
 
 def _is_whole(stage: Stage, store: Store, reporter: Reporter) -> bool:

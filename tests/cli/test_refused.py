@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmark import BenchError, run
-from benchmark.errors import RefusedError
+from benchmark.errors import FailedError, RefusedError
 from benchmark.harness import runs
 from benchmark.harness.checking import method
 from benchmark.harness.checking.method import check_method
@@ -14,6 +14,7 @@ from benchmark.harness.execution import Compute
 from benchmark.harness.requests import make_requests
 from benchmark.models.parts import Affine
 from benchmark.records.files import read_records
+from methods.l2 import L2
 from methods.linear import Linear
 
 # No old feature is that certain; fewer vertices than classes.
@@ -66,7 +67,7 @@ def test_a_seed_without_bounds_keeps_no_other_back(tmp_path, monkeypatch, title,
         ran(stage, *arguments)
 
     monkeypatch.setattr(runs, "run_one", refusing)
-    with pytest.raises(BenchError, match=rf"{re.escape(title)}: it diverged$"):
+    with pytest.raises(BenchError, match=rf"{re.escape(title)}: it diverged; 4 others are"):
         _seeds(tmp_path, reporter=heard)
     written = [(r.method, r.seed) for r in read_records(tmp_path / "o")]
     assert sorted(written) == [(m, s) for m in ("independent", "l2") for s in (0, 2)]
@@ -74,6 +75,24 @@ def test_a_seed_without_bounds_keeps_no_other_back(tmp_path, monkeypatch, title,
     assert after and not [t for t in after if "(seed 1)" in t]
     monkeypatch.undo()
     assert [r.seed for r in _seeds(tmp_path)] == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_bug_in_one_adapter_keeps_no_other_back(tmp_path, monkeypatch, heard):
+    """Its line is told in the end; the others have their records, later seeds as well."""
+
+    def buggy(self, *arguments, **named):
+        raise KeyError("missing")
+
+    monkeypatch.setattr(L2, "prepare", buggy)
+    told = r"train l2 \(seed 0\): KeyError: 'missing' .*; and 1 more like it; 4 others are below"
+    with pytest.raises(FailedError, match=told):
+        run(
+            ["l2", "procrustes"], "open-class", "toy", seeds=[0, 1], settings={"recipe.epochs": 1},
+            store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu"), reporter=heard,
+        )  # fmt: skip
+    written = sorted((r.method, r.seed) for r in read_records(tmp_path / "o"))
+    assert written == [(m, s) for m in ("independent", "procrustes") for s in (0, 1)]
+    assert not [t for t in heard.titles if t.startswith("evaluate l2")]
 
 
 def test_all_refused_bounds_are_counted(tmp_path):

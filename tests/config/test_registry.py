@@ -213,14 +213,23 @@ def test_only_what_is_declared_is_built_on():
         drift.other("linear")
 
 
-def test_two_files_of_one_method(tmp_path, monkeypatch) -> None:
-    for name in ("a-b.py", "a_b.py", "c.py"):
-        (tmp_path / name).write_bytes(CODE)
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a_b.py", "method 'a-b' is in a-b.py"),
+        ("new.py", "expected another name than those of generations and of what --set changes"),
+        ("recipe.py", "expected another name than those of generations and of what --set changes"),
+        ("My Map.py", "expected lower-case letters and digits, with hyphens between"),
+    ],
+)
+def test_files_that_are_passed_over(tmp_path, monkeypatch, name, reason) -> None:
+    for file in ("a-b.py", name, "zz.py"):
+        (tmp_path / file).write_bytes(CODE)
     monkeypatch.setattr(registry, "_folder", lambda _: tmp_path)
     try:
         registry._methods.cache_clear()
-        with pytest.warns(PassedOverWarning, match=r"a_b\.py: method 'a-b' is in a-b\.py") as told:
+        with pytest.warns(PassedOverWarning, match=f"{re.escape(name)}: {reason}") as told:
             files = registry.method_files()
     finally:
         registry._methods.cache_clear()
-    assert len(told) == 1 and files["a-b"].path.name == "a-b.py" and "c" in files
+    assert len(told) == 1 and files["a-b"].path.name == "a-b.py" and files.keys() == {"a-b", "zz"}
