@@ -24,7 +24,13 @@ from benchmark.config.protocols import Protocol
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, printable
 from benchmark.records.consistency import contradictions
-from benchmark.records.details_files import check_digest, details_path, find_details, queries_path
+from benchmark.records.details_files import (
+    check_beside,
+    check_digest,
+    details_path,
+    find_details,
+    queries_path,
+)
 from benchmark.records.files import STUDIES, read_record
 from benchmark.records.record import Record, record_path
 from benchmark.records.slim import bases, check_base
@@ -241,6 +247,7 @@ def _of_content(record: Record, path: Path) -> Iterator[str]:
     if record.changed:
         keys = f"{', '.join(record.changed):.200}"
         yield f"changed: expected the settings of track and method, got others of {keys}"
+    check_beside(record, path)  # results by query are read elsewhere where they are all there
     details = find_details(record, path)
     read_verification(record, path)
     if record.status == "done":

@@ -24,7 +24,7 @@ from support.hostile.records import (
 from support.stored import write
 
 from benchmark.errors import BenchError
-from benchmark.records.details_files import details_path
+from benchmark.records.details_files import details_path, queries_path
 from benchmark.records.files import read_record
 from benchmark.records.slim import bases
 from benchmark.records.submissions import earlier, validate
@@ -197,6 +197,16 @@ def test_a_record_is_not_two_seeds(root):
     alter(path.with_name("seed-1.json"), lambda v: v.update(seed=1, first_seed=1))
     found = problems(root)
     assert any("seed-1.json: key: that of seed-0.json" in line for line in found)
+
+
+def test_all_results_by_query_do_not_stand_for_the_details(root):
+    path = of(root)
+    content = details_path(path).read_bytes()
+    alter(path, lambda v: v.update(queries=bytes_digest(content)))
+    queries_path(path).write_bytes(content)
+    assert not any("missing" in line for line in problems(root))
+    details_path(path).unlink()
+    assert any("missing, though seed-0.json has its hash" in line for line in problems(root))
 
 
 def test_edited_without_a_seal_that_fits(root):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from benchmark.contract import TwoLists
 from benchmark.contract.arrays import apply_part
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, RefusedError
 from benchmark.harness.store import Stored, load_stored, load_vectors
 from benchmark.harness.work import EvaluationWork
 from benchmark.models.module import load_module
@@ -44,7 +44,7 @@ def build_cases(work: EvaluationWork[Path]) -> Iterator[Case]:
     Where the first generation has text queries, its gallery is of an image encoder of its own:
     ``old/old`` has text queries, ``old/old images`` image queries, and ``old/new`` text queries
     in the gallery of the new model, which the update makes comparable: converted texts, viewed
-    images.
+    images. A RefusedError says if the maps of an update leave vectors of two lengths.
 
     Where an update ranks two lists, the new queries in the new gallery are the second one. In i/j
     they score what the first has found, if that is how the method goes; in ``j+i/j+i`` every item
@@ -74,6 +74,8 @@ def build_cases(work: EvaluationWork[Path]) -> Iterator[Case]:
                 if query.shape[1] == galleries[0][0].shape[1]:
                     yield Case(f"{names[0]}/{names[i]}", galleries[0][0], query, texts=True)
                 continue
+            if j == i - 1:
+                _check_sizes(query, galleries[j][0], update)
             merge = load_merge(update)
             second = None if merge is None else SecondList(vectors, vectors, merge)
             if merge is not None and merge.searches:
@@ -96,6 +98,16 @@ def build_cases(work: EvaluationWork[Path]) -> Iterator[Case]:
                 )
         galleries.append(fresh[i])
         converted.append(False)
+
+
+def _check_sizes(query: Vectors, gallery: Vectors, update: Path | None) -> None:
+    """Refuse a map whose output the other side cannot be compared with."""
+    maps = [part for part in ("convert", "query_view", "joint_view") if has_part(update, part)]
+    if maps and query.shape[1] != gallery.shape[1]:
+        raise RefusedError(
+            f"expected queries and stored vectors of one length after {' and '.join(maps)}, got "
+            f"{query.shape[1]} and {gallery.shape[1]}"
+        )
 
 
 def _cross_cases(
