@@ -63,7 +63,7 @@ def found(records: Sequence[Record]) -> Iterator[str]:
         words = "; ".join(f"{method} {_told(known[method])}" for method in best[:_MOST])
         more = f"; {len(best) - _MOST} others keep less" if len(best) > _MOST else ""
         few = all(not known[m].enough for m in best)
-        beside = " Fewer than three seeds have no interval (--seeds 0-2)." if few else ""
+        beside = " A share has no interval below three seeds (--seeds 0-2)." if few else ""
         yield f"{by}, {words}{more}.{beside}"
 
 

@@ -44,9 +44,7 @@ class NoNumbers(VectorMap):
 
 
 def test_a_map_of_no_numbers_is_refused(arrays):
-    with pytest.raises(
-        RefusedError, match="NoNumbers: expected finite weights of convert, got NaN"
-    ):
+    with pytest.raises(RefusedError, match="NoNumbers: expected finite weights of convert"):
         NoNumbers().fit(arrays["old"], arrays["new"])
 
 

@@ -23,6 +23,7 @@ from support.hostile.records import (
 )  # fmt: skip
 from support.stored import write
 
+from benchmark.config.files import bytes_digest
 from benchmark.errors import BenchError
 from benchmark.records.details_files import details_path, queries_path
 from benchmark.records.files import read_record

@@ -31,8 +31,8 @@ def test_a_single_seed_has_no_interval_and_settings_have_names():
     ]
     first, second = found(made)
     assert first == (
-        "loss-change:relu: by CMC@1, fct keeps 50 % of the upgrade (1 model). Fewer than three "
-        "seeds have no interval (--seeds 0-2)."
+        "loss-change:relu: by CMC@1, fct keeps 50 % of the upgrade (1 model). A share has "
+        "no interval below three seeds (--seeds 0-2)."
     )
     assert second.startswith("loss-change:softmax-softmax: by CMC@1, fct keeps 50 %")
 
