@@ -222,7 +222,7 @@ def check(
     if left := placeholders(file.source.decode()):
         echo(
             f"before its records are computed, replace the words of the template in "
-            f"{file.path.name}: {'; '.join(left)}"
+            f"{file.path.name}: {left}"
         )
 
 

@@ -58,9 +58,9 @@ def _generations() -> set[str]:
     return {each.name for protocol in protocols for each in protocol.generations}
 
 
-def placeholders(source: str) -> list[str]:
-    """Words of a template that stand in a method's source as they were."""
-    return [words for words in PLACEHOLDERS if words in source]
+def placeholders(source: str) -> str:
+    """Words of a template that stand in a method's source as they were, each in quotes."""
+    return ", ".join(f"'{words.strip()}'" for words in PLACEHOLDERS if words in source)
 
 
 def _filled(template: str, name: str) -> str:

@@ -377,9 +377,9 @@ def _imported(name: str) -> Any:
     except BenchError:
         raise
     except (Exception, SystemExit) as error:
-        package = package_of(name)
-        of = f" of {package}" if package else ""
-        raise BenchError(f"module {name}{of} cannot be imported: {one_line(error)}") from error
+        line = one_line(error, {str(file.path) for file in method_files().values()})
+        of = f" of {package}" if (package := package_of(name)) else ""
+        raise BenchError(f"module {name}{of} cannot be imported: {line}") from error
 
 
 def _only_class(module_name: str, base: Any) -> Any:

@@ -152,6 +152,6 @@ def _check_epochs(setup: Setup, file: str) -> None:
         if setup.recipe(i).epochs or pair:
             continue
         raise UnsuitedError(
-            f"{file}: generations[{i}] '{generation.name}': epochs: expected at least 1, got 0: "
-            "only a pair of a text and an image encoder with weights is taken as it is"
+            f"{file}: generations[{i}] '{generation.name}': recipe.epochs: expected at least 1, "
+            "got 0: only a pair of a text and an image encoder with weights is taken as it is"
         )

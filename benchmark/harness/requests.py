@@ -160,7 +160,7 @@ def make_request(
     chosen = _seeds("seeds", seeds)
     if first_seed is not None:
         (first_seed,) = _seeds("first seed", [first_seed])
-    changes = dict(settings or {})
+    changes = _changes(settings)
     spec = load_protocol(protocol) if isinstance(protocol, str) else protocol
     root, on = parse_root(data_root), load_track(track)
     dataset = registry.check_options(on.dataset, on.data, f"{on.id}.yaml: data")
@@ -174,6 +174,13 @@ def make_request(
     if setup.track.needs_root and root is None and not without_data:
         raise BenchError(f"track {setup.track.id}: needs --data-root, the folder of its images")
     return Request(setup, tuple(labels), tuple(chosen), root, first_seed, precision)
+
+
+def _changes(settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    if not isinstance(settings, Mapping | None):
+        kind = f'a mapping such as {{"bct.weight": 2}}, got {settings!r:.60}'
+        raise BenchError(f"settings: expected {kind}")
+    return dict(settings or {})
 
 
 def _seeds(name: str, given: Iterable[int]) -> list[int]:

@@ -116,7 +116,7 @@ def _faults(file: MethodFile, step: Step) -> Iterator[str]:
     except BenchError as error:
         yield str(error)
     if left := placeholders(file.source.decode()):
-        yield f"{file.path.name} still has words of its template: {'; '.join(left)}"
+        yield f"{file.path.name} still has words of its template: {left}"
     test = test_file(file)
     if test is None:
         step(f"{file.id} is of another package: its test is not run here")

@@ -157,6 +157,7 @@ def test_a_method_whose_vectors_cannot_be_compared_is_left_out(
         ({"seeds": 3}, "seeds: expected whole numbers from 0 on, below 2\\^63, got 3"),
         ({"seeds": [2**63]}, "seeds: expected whole numbers"),
         ({"first_seed": -1}, "first seed: expected whole numbers"),
+        ({"settings": ["l2.weight=2"]}, "settings: expected a mapping such as .* got \\["),
         ({"existing": "overwrit"}, "existing 'overwrit'; did you mean 'overwrite'"),
     ],
 )  # fmt: skip

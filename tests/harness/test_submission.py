@@ -69,7 +69,7 @@ def test_words_of_the_template_are_missing_ones(clean, monkeypatch, tmp_path):
     source = b'"""Mine."""\n\npaper = "Authors, Title, Venue Year"\n'
     monkeypatch.setattr(registry.MethodFile, "source", property(lambda _: source))
     told, *_ = gather("procrustes", tmp_path).missing
-    assert told == ("procrustes.py still has words of its template: Authors, Title, Venue Year")
+    assert told == "procrustes.py still has words of its template: 'Authors, Title, Venue Year'"
 
 
 @pytest.mark.slow
