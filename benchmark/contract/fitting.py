@@ -16,7 +16,7 @@ from benchmark.contract.arrays import as_ids, as_vectors, require_direction, to_
 from benchmark.contract.conversion import PARTS, Conversion, Dims
 from benchmark.contract.method import Method
 from benchmark.contract.pairs import Fitted, Pairs
-from benchmark.errors import BenchError, RefusedError
+from benchmark.errors import BenchError
 from benchmark.models.heads import Head
 from benchmark.training.device import Device, parse_device
 from benchmark.training.loop import Trainer
@@ -126,14 +126,9 @@ def make_trainer(
 
 
 def make_conversion(method: Method, fitted: Fitted, pairs: Pairs) -> Conversion:
-    """The fitted parts as a conversion that can be saved; RefusedError if one is not finite."""
+    """The fitted parts as a conversion that can be saved."""
     parts = {name: getattr(fitted, name) for name in PARTS}
     parts = {name: part.cpu().eval() for name, part in parts.items() if part is not None}
-    for name, part in parts.items():
-        if not all(torch.isfinite(values).all() for values in part.state_dict().values()):
-            raise RefusedError(
-                f"{_name(method)}: expected finite weights of {name}, got NaN or infinity"
-            )
     dims = {"old": pairs.old.shape[1], "new": pairs.new.shape[1]}
     maps_side = False
     if pairs.side is not None:

@@ -127,5 +127,7 @@ def test_from_captions_to_a_record_without_training_the_pair(tiny, tmp_path):
 
 
 def test_only_a_pretrained_pair_goes_without_training(tiny):
-    with pytest.raises(BenchError, match="generations\\[1\\] 'new': epochs: expected at least 1"):
+    with pytest.raises(
+        BenchError, match=r"generations\[1\] 'new': recipe\.epochs: expected at least 1"
+    ):
         make_request(["bct"], "modality", "toy", settings={"new.recipe": {"epochs": 0}})

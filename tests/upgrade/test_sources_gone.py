@@ -11,6 +11,7 @@ from support.vector_files import write
 import benchmark
 from benchmark import BenchError
 from benchmark.report.renderers.terminal import plain
+from benchmark.upgrade.read.order import likeness
 from benchmark.upgrade.read.request import KEEP
 from benchmark.upgrade.show.page import render
 from benchmark.upgrade.show.tables import tables
@@ -151,6 +152,16 @@ def test_the_gallery_and_the_pairs_are_looked_at_under_their_own_names(made, giv
     odd = {(each["of"], each["what"]) for each in found if each["odd"]}
     assert ("old_gallery", "lengths") in odd and ("pairs_old", "doubles") in odd
     assert not {("old_gallery", "doubles"), ("pairs_old", "lengths")} & odd
+
+
+def test_of_vectors_that_rounding_alone_tells_apart_no_order_is_told():
+    """As those of one text on a processor that rounds the mean otherwise."""
+    rng = np.random.default_rng(0)
+    other = rng.normal(size=(60, 8)).astype(np.float32)
+    same = np.full((60, 8), 0.3, np.float32)
+    same += rng.choice([0, np.spacing(np.float32(0.3))], same.shape).astype(np.float32)
+    assert likeness(other, same, rng) == likeness(same, other, rng) == np.inf
+    assert likeness(other, 2 * other, rng) < np.inf
 
 
 @pytest.mark.parametrize("name", ["old_gallery", "pairs_old", "pairs_new"])
