@@ -53,7 +53,15 @@ class DivergedError(RefusedError):
 
 
 class FailedError(BenchError):
-    """An adapter raised an error of its own; results that do not need its work go on."""
+    """Adapters raised errors of their own; results that do not need their work go on.
+
+    ``reasons`` has a line each; the message is the first and counts the others.
+    """
+
+    def __init__(self, *reasons: str) -> None:
+        self.reasons = reasons
+        more = len(self.reasons) - 1
+        super().__init__(self.reasons[0] + (f"; and {more} more like it" if more else ""))
 
 
 class PassedOverWarning(UserWarning):

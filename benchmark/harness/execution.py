@@ -229,8 +229,7 @@ class PlanProgress:
     def check(self) -> None:
         """Raise FailedError if results were given up; those of other methods are written."""
         if self._failed:
-            more = len(self._failed) - 1
-            raise FailedError(self._failed[0] + (f"; and {more} more like it" if more else ""))
+            raise FailedError(*self._failed)
 
     def _hand_over(self) -> None:
         whole = [each for each in self._open if not each.bounds and not each.own]

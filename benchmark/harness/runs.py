@@ -57,7 +57,7 @@ def carry_out(
     for label, reason in dict.fromkeys((r.label, r.reason) for r in results):
         if reason is not None:
             reporter.left_out(label, reason)
-    records, failed = [], []
+    records, failed = [], list[str]()
     stages = Store(Path(store) if store is not None else default_store())
     removed: set[str] = set()  # what plans share is computed anew once
     for request, known, plan in zip(requests, stored, plans, strict=True):
@@ -73,13 +73,13 @@ def carry_out(
             try:
                 execute(plan, stages, compute or Compute(), reporter, writer.write)
             except FailedError as error:
-                failed.append(error)
+                failed += error.reasons
             with suppress(BenchError):  # of a record that is damaged nobody knows
                 remove_unused(writer.outdated)
         records += [known[key] for key in request.paths(out) if key in known]
     if failed:
         kept = f"; {len(records)} others are below {out}" if records else ""
-        raise FailedError(f"{failed[0]}{kept}")
+        raise FailedError(f"{FailedError(*failed)}{kept}")
     return records
 
 

@@ -95,6 +95,24 @@ def test_a_bug_in_one_adapter_keeps_no_other_back(tmp_path, monkeypatch, heard):
     assert not [t for t in heard.titles if t.startswith("evaluate l2")]
 
 
+def test_failures_of_all_sweeps_are_counted(tmp_path, monkeypatch):
+    """Each in its turn; records of the others are written."""
+
+    def buggy(self, *arguments, **named):
+        raise KeyError("missing")
+
+    monkeypatch.setattr(L2, "prepare", buggy)
+    requests = [
+        request
+        for weight in (0.5, 1.0, 2.0)
+        for request in make_requests(
+            ["l2"], "open-class", "toy", settings={"recipe.epochs": 1, "l2.weight": weight}
+        )
+    ]
+    with pytest.raises(FailedError, match=r"KeyError: 'missing' .*; and 2 more like it; 3 others"):
+        runs.carry_out(requests, out=tmp_path / "o", store=tmp_path / "s", compute=Compute("cpu"))
+
+
 def test_all_refused_bounds_are_counted(tmp_path):
     with pytest.raises(BenchError, match=r"old model \(seed 0\): .*; and 1 more like it$"):
         run(
