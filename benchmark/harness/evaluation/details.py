@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmark.config import registry
 from benchmark.data.base import Evaluation
-from benchmark.harness.evaluation.cases import Case
+from benchmark.harness.evaluation.cases import Case, has_part
 from benchmark.harness.evaluation.partial_backfill import LastUpdate
 from benchmark.harness.store import load_stored
 from benchmark.harness.work import EvaluationWork
@@ -138,6 +138,8 @@ def _rows(items: Evaluation, used: Ints, shown: Ints) -> tuple[Ints, Ints]:
 
 def compare_priority(work: EvaluationWork[Path], items: Evaluation) -> Ordering | None:
     """The last update's priority against the true distances; ``None`` where one has no meaning."""
+    if not has_part(work.updates[-1], "priority"):  # told before the gallery is converted again
+        return None
     update, rows = LastUpdate(work), items.gallery
     priority, state = update.priority(), update.state
     if priority is None or state.view.shape[1] != state.stored.shape[1] or len(rows) < 2:
