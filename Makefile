@@ -10,7 +10,7 @@ DATA ?= ../shared/data
 .PHONY: embedders pairs run install test types ranking slow reliability lint format results studies others tables figures site stage-names house same-numbers lock clean
 
 run: $(LITE)  ## The main job: three methods on photographs, a table, plots and a page.
-	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class --track grocery-short --data-root protocols/grocery-small --seeds 0-2
+	$(BIN)/bench run --methods bct,fct,mixbct --protocol open-class --track grocery-short --data-root protocols/grocery-small --seeds 0-2 --processes 2
 
 install: $(STAMP)  ## The environment in .venv, and nothing else.
 

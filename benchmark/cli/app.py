@@ -85,6 +85,7 @@ def run(
     device: Annotated[
         str, Option(help="`auto`, `cpu`, `cuda`, `mps`; `cuda:2` and `cpu:2` are two of them.")
     ] = "auto",
+    processes: options.Processes = 1,
     engine: options.Engine = "local",
     precision: Annotated[Literal["recipe", "32-true"], Option(
         help="Of trainings: `recipe`, or `32-true` on every machine and for every recipe."
@@ -144,7 +145,7 @@ def run(
             echo("methods independent, as no others are given with -m (bench list methods)")
         running.print_plans(requests, store, out, parse_published(published))
         return
-    compute = Compute(accelerator.accelerator, accelerator.devices, engine)
+    compute = Compute(accelerator.accelerator, accelerator.devices, processes, engine)
     with running.Progress() as reporter:
         models = parse_published(published)
         results = carry_out(

@@ -71,6 +71,9 @@ Store = Annotated[
 Engine = Annotated[
     Literal["local", "ray"], Option("--engine", help="`local`, or `ray` for a cluster.")
 ]
+Processes = Annotated[int, Option(
+    min=1, max=1024, help="Stages at a time, each in a process with its share of the cores."
+)]  # fmt: skip
 PlotsAndCsv = Annotated[
     Path | None, Option("--out", help="Also write plots and CSV into a folder.")
 ]

@@ -17,6 +17,7 @@ from benchmark.config.setup import Precision
 from benchmark.errors import BenchError
 from benchmark.harness.core_board import CoreBoard, State, Unit, UnitStatus, unit_request
 from benchmark.harness.graph import Stage
+from benchmark.harness.processes import THREADS
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.work import TakenWork, TrainingWork
 from benchmark.records.record import Record
@@ -27,7 +28,6 @@ _FITS = ("right", "other")  # precision
 _LAST = 5
 _AGAIN: tuple[State, ...] = ("not clean", "threads", "of another old model")
 """States that ``--existing skip`` would take for the same work."""
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 Runner = Callable[[Sequence[str], Mapping[str, str]], int]
 """Carries out ``bench`` with some words and an environment; returns its exit code."""
 
@@ -178,7 +178,7 @@ def carry_out_jobs(
 
     A job is not begun that would end, by its estimate, ``limit_s`` seconds from now or later.
     """
-    environment = os.environ | dict.fromkeys(_THREADS, str(board.threads))
+    environment = os.environ | dict.fromkeys(THREADS, str(board.threads))
     started, failed, left = clock(), list[Job](), list[Job]()
     running: dict[Future[int], Job] = {}
 

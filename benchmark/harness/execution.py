@@ -69,7 +69,8 @@ class Compute:
 
     accelerator: str = "auto"  # or ``cpu``, ``cuda``, ``mps``
     devices: int = 1  # that train one model together
-    # ``local``: one after the other in this process; ``ray``: on a Ray cluster, as many at once as
+    processes: int = 1  # stages at a time here, each in a process with its share of the cores
+    # ``local``: on this machine; ``ray``: on a Ray cluster, as many at once as
     # it has room for. The store must be on a disk that all machines see.
     engine: str = "local"
 

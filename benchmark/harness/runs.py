@@ -2,10 +2,10 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,6 +14,7 @@ from benchmark.config.places import real
 from benchmark.errors import BenchError, FailedError, RefusedError, unknown
 from benchmark.harness.execution import Compute, OnResult, PlanProgress, Reporter, run_one
 from benchmark.harness.graph import Plan, Result, Stage, data_source, record_key
+from benchmark.harness.processes import execute_in_processes, worker_processes
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.ray import execute_on_ray
 from benchmark.harness.requests import Key, Request
@@ -27,6 +28,8 @@ from benchmark.records.verified import verification_path
 
 Existing = Literal["skip", "missing", "overwrite"]
 Records = dict[Key, Record]
+Engine = Callable[[Sequence[Stage], Store, Compute, Reporter, PlanProgress], None]
+"""Runs the stages of a plan that are missing, each after its inputs."""
 
 
 def carry_out(
@@ -46,6 +49,10 @@ def carry_out(
     """
     if existing not in get_args(Existing):
         raise unknown("value of existing", existing, get_args(Existing))
+    compute = compute or Compute()
+    if compute.processes < 1 or (compute.processes > 1 and compute.engine == "ray"):
+        expected = "1 on a cluster" if compute.engine == "ray" else "at least 1"
+        raise BenchError(f"--processes: expected {expected}, got {compute.processes}")
     writable(out, "--out", keep=False)
     reporter = reporter or Reporter()
     stored = [_stored_records(request, out, existing, reporter) for request in requests]
@@ -60,23 +67,24 @@ def carry_out(
     records, failed = [], list[str]()
     stages = Store(Path(store) if store is not None else default_store())
     removed: set[str] = set()  # what plans share is computed anew once
-    for request, known, plan in zip(requests, stored, plans, strict=True):
-        if plan is not None:
-            if existing == "overwrite":
-                for name in {stage.name for stage in plan.stages} - removed:
-                    stages.remove(name)
-                    removed.add(name)
-            writer = _Writer(
-                plan, known, request.paths(out), stages,
-                queries=queries, anew=existing == "overwrite",
-            )  # fmt: skip
-            try:
-                execute(plan, stages, compute or Compute(), reporter, writer.write)
-            except FailedError as error:
-                failed += error.reasons
-            with suppress(BenchError):  # of a record that is damaged nobody knows
-                remove_unused(writer.outdated)
-        records += [known[key] for key in request.paths(out) if key in known]
+    with _engine(compute) as engine:
+        for request, known, plan in zip(requests, stored, plans, strict=True):
+            if plan is not None:
+                if existing == "overwrite":
+                    for name in {stage.name for stage in plan.stages} - removed:
+                        stages.remove(name)
+                        removed.add(name)
+                writer = _Writer(
+                    plan, known, request.paths(out), stages,
+                    queries=queries, anew=existing == "overwrite",
+                )  # fmt: skip
+                try:
+                    execute(plan, stages, compute, reporter, writer.write, engine)
+                except FailedError as error:
+                    failed += error.reasons
+                with suppress(BenchError):  # of a record that is damaged nobody knows
+                    remove_unused(writer.outdated)
+            records += [known[key] for key in request.paths(out) if key in known]
     if failed:
         kept = f"; {len(records)} others are below {out}" if records else ""
         raise FailedError(f"{FailedError(*failed)}{kept}")
@@ -197,7 +205,7 @@ def _whole(path: Path) -> Record | None:
 
 def execute(
     plan: Plan, store: Store, compute: Compute, reporter: Reporter | None = None,
-    on_result: OnResult = lambda result: None,
+    on_result: OnResult = lambda result: None, engine: Engine | None = None,
 ) -> None:  # fmt: skip
     """Run the stages of a plan that the store does not have, or not as they were written.
 
@@ -216,9 +224,20 @@ def execute(
         writable(store.root, "--store")  # told before what is planned
     reporter.planned(missing, plan.setup.track.id)
     progress = PlanProgress(plan.results, missing, on_result)
-    engine = execute_on_ray if compute.engine == "ray" else execute_locally
-    engine(missing, store, compute, reporter, progress)
+    (engine or execute_locally)(missing, store, compute, reporter, progress)
     progress.check()
+
+
+@contextmanager
+def _engine(compute: Compute) -> Iterator[Engine]:
+    """The way to run stages: what it begins serves all plans, and ends with the last one."""
+    if compute.engine == "ray":
+        yield execute_on_ray
+    elif compute.processes > 1:
+        with worker_processes(compute.processes) as pool:
+            yield partial(execute_in_processes, pool)
+    else:
+        yield execute_locally
 
 
 def execute_locally(

@@ -1,8 +1,13 @@
-"""Several devices, and Ray: the same plan carried out another way."""
+"""Several devices, several processes, and Ray: the same plan carried out another way."""
 
 from __future__ import annotations
 
+import os
+import signal
+from types import SimpleNamespace
+
 import pytest
+import torch
 
 from benchmark import BenchError, run
 from benchmark.harness.execution import Compute
@@ -28,6 +33,41 @@ def test_more_gpus_than_there_are_begin_no_process(monkeypatch) -> None:
     require_here(Device("cuda", 2))
     with pytest.raises(BenchError, match=r"^--device: expected cuda:9, this machine has 2 of it$"):
         require_here(Device("cuda", 9))
+
+
+def test_processes_give_the_same_records(tmp_path, heard, monkeypatch) -> None:
+    """To the last bit with as many threads; a refused method keeps nothing back there either."""
+    monkeypatch.setenv("OMP_NUM_THREADS", str(torch.get_num_threads()))
+    options = {"settings": {"recipe.epochs": 1, "nccl.doubt": 0.0}, "seeds": [0, 1]}
+    here, there = (
+        run(
+            ["procrustes", "nccl"], "open-class", "toy", store=tmp_path / f"s{n}",
+            out=tmp_path / f"o{n}", compute=Compute("cpu", processes=n), reporter=heard, **options,
+        )
+        for n in (1, 2)
+    )  # fmt: skip
+    kept = [(r.scores, r.intervals, r.reason, r.environment) for r in here]
+    assert [(r.scores, r.intervals, r.reason, r.environment) for r in there] == kept
+    assert [r.status for r in there] == ["done", "done", "not-applicable"] * 2
+    titles = heard.titles[len(heard.titles) // 2 :]
+    assert not [t for t in titles if t.startswith("evaluate nccl")]
+    assert titles.index("dataset toy") < titles.index("train old model (seed 1)")
+
+
+def _killed(stage, *_) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_process_is_told_in_one_line(tmp_path) -> None:
+    from benchmark.harness import processes
+
+    with processes.worker_processes(2) as pool:
+        future = pool.submit(_killed, None)
+        told = r"^embed: its process was ended .* fewer than 2 processes"
+        with pytest.raises(BenchError, match=told):
+            processes._error(future, SimpleNamespace(title="embed"), 2)
+    with pytest.raises(BenchError, match=r"^--processes: expected 1 on a cluster, got 2$"):
+        records(tmp_path, Compute("cpu", processes=2, engine="ray"))
 
 
 @pytest.mark.slow
