@@ -8,11 +8,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any, Self, TypeVar
 
 from benchmark.errors import BenchError, FailedError, RefusedError
 from benchmark.harness.execution import Compute, PlanProgress, Reporter, run_one
@@ -21,33 +22,66 @@ from benchmark.harness.store import Store
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Variables that say how many threads a process has, read as its libraries are imported."""
+T = TypeVar("T")
 
 
-@contextmanager
-def worker_processes(count: int) -> Iterator[Executor]:
+class Workers:
     """Up to ``count`` processes, begun as they are needed; they end with this one, however it ends.
 
-    Threads are what the environment says, else the cores that this process may use, shared out.
+    Where there are several, each has as many threads as the environment says, else its share of
+    the cores that this process may use. Each ends after ``tasks``, if that is a number.
     """
+
+    def __init__(self, count: int, tasks: int | None = None) -> None:
+        context = multiprocessing.get_context("spawn")
+        ended, self._alive = context.Pipe(duplex=False)
+        began = (_threads(count), ended)
+        self._pool = ProcessPoolExecutor(
+            count, context, _begin, began, max_tasks_per_child=tasks
+        )  # fmt: skip
+
+    def submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
+        """Have a process call ``work``, a function of a module."""
+        with _without_interrupts():
+            return self._pool.submit(work, *arguments)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:  # nobody waits for what they do
+            self._alive.close()
+        self._pool.shutdown(cancel_futures=True)
+        self._alive.close()
+
+
+def _threads(count: int) -> dict[str, str]:
+    if count == 1:
+        return {}
     from benchmark.ranking.engine import n_threads
 
     share = str(max(1, n_threads(None) // count))
-    threads = {name: os.environ.get(name, share) for name in THREADS}
-    context = multiprocessing.get_context("spawn")
-    ended, alive = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(count, context, _begin, (threads, ended))
+    return {name: os.environ.get(name, share) for name in THREADS}
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Begin processes within that Ctrl-C and SIGTERM do not reach: they end with the first one.
+
+    They end in silence then. A mask of signals is inherited, from before a process runs any code,
+    and none ends this one while it tells another what to do.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
-        yield pool
-    except BaseException:
-        alive.close()
-        raise
+        yield
     finally:
-        pool.shutdown(cancel_futures=True)
-        alive.close()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(threads: Mapping[str, str], ended: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process says when to end
     os.environ.update(threads)  # before anything reads them
     threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
 
@@ -58,7 +92,7 @@ def _end_with(ended: Connection) -> None:
 
 
 def execute_in_processes(
-    pool: Executor, stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
+    workers: Workers, stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
     progress: PlanProgress,
 ) -> None:  # fmt: skip
     """Run stages in their order, each after its inputs; BenchError if a process is killed."""
@@ -71,7 +105,7 @@ def execute_in_processes(
                 s.name for s in stage.inputs.values()
             ):
                 share = reporter.start(stage, number, len(stages))
-                future = pool.submit(_run, stage, store.root, compute)
+                future = workers.submit(_run, stage, store.root, compute)
                 running[future] = left.pop(number), share, time.perf_counter()
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             stage, share, started = running.pop(future)

@@ -14,7 +14,7 @@ from benchmark.config.places import real
 from benchmark.errors import BenchError, FailedError, RefusedError, unknown
 from benchmark.harness.execution import Compute, OnResult, PlanProgress, Reporter, run_one
 from benchmark.harness.graph import Plan, Result, Stage, data_source, record_key
-from benchmark.harness.processes import execute_in_processes, worker_processes
+from benchmark.harness.processes import Workers, execute_in_processes
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.ray import execute_on_ray
 from benchmark.harness.requests import Key, Request
@@ -234,8 +234,8 @@ def _engine(compute: Compute) -> Iterator[Engine]:
     if compute.engine == "ray":
         yield execute_on_ray
     elif compute.processes > 1:
-        with worker_processes(compute.processes) as pool:
-            yield partial(execute_in_processes, pool)
+        with Workers(compute.processes) as workers:
+            yield partial(execute_in_processes, workers)
     else:
         yield execute_locally
 

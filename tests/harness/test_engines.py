@@ -61,8 +61,8 @@ def _killed(stage, *_) -> None:
 def test_a_killed_process_is_told_in_one_line(tmp_path) -> None:
     from benchmark.harness import processes
 
-    with processes.worker_processes(2) as pool:
-        future = pool.submit(_killed, None)
+    with processes.Workers(2) as workers:
+        future = workers.submit(_killed, None)
         told = r"^embed: its process was ended .* fewer than 2 processes"
         with pytest.raises(BenchError, match=told):
             processes._error(future, SimpleNamespace(title="embed"), 2)

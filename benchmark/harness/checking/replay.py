@@ -2,15 +2,13 @@
 
 import os
 import shutil
-import signal
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +22,7 @@ from benchmark.data.base import Dataset, DatasetReader, Evaluation, read_options
 from benchmark.data.serialization import read_dataset, write_dataset
 from benchmark.errors import BenchError, PassedOverWarning
 from benchmark.harness.graph import Stage
+from benchmark.harness.processes import Workers
 from benchmark.harness.stages import Context, run_stage
 from benchmark.harness.store import VECTORS, Store
 from benchmark.harness.work import DataWork, EmbeddingWork
@@ -157,44 +156,17 @@ class Done(NamedTuple):
     stages: list[Output]
 
 
-@contextmanager
-def without_interrupts() -> Iterator[None]:
-    """Begin processes within that Ctrl-C and SIGTERM do not reach: whoever began them kills them.
-
-    They end in silence then. A mask of signals is inherited, from before a process runs any code,
-    and none ends this one while it tells another what to do.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # on Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class Elsewhere:
+class Elsewhere(Workers):
     """Work in processes of their own, each in one that has done nothing before."""
 
     def __init__(self) -> None:
-        self.pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1)
+        super().__init__(1, tasks=1)
 
-    def do(self, twin: Twin, stages: Sequence[Stage], parts: Sequence[Part] = ()) -> "Future[Done]":
+    def do(self, twin: Twin, stages: Sequence[Stage], parts: Sequence[Part] = ()) -> Future[Done]:
         """:func:`do` on the inputs of a twin, in an empty folder that is also the temporary one."""
-        with without_interrupts():
-            return self.pool.submit(
-                _do_alone, stages, parts, twin.root, twin.folder("elsewhere"), twin.poison
-            )
-
-    def __enter__(self) -> "Elsewhere":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:  # nobody waits for what they do
-            for process in list((self.pool._processes or {}).values()):
-                process.kill()  # SIGTERM is masked
-        self.pool.shutdown(cancel_futures=True)
+        return self.submit(
+            _do_alone, stages, parts, twin.root, twin.folder("elsewhere"), twin.poison
+        )
 
 
 def _do_alone(
