@@ -63,6 +63,19 @@ class Repetition:
             words.append(", ".join([*known, *devices(each)]))
         return f"the record is of {words[0]}, this is {words[1]}"
 
+    def facts(self) -> dict[str, tuple[object, object]]:
+        """Statements that do not depend on the machine: in the record, and here."""
+        first, again = self.record, self.again
+        found: dict[str, tuple[object, object]] = {
+            "config": (first.config, again.config), "upper": (first.upper, again.upper),
+            "counts": (first.counts, again.counts),
+            "dataset": (first.dataset.fingerprint, again.dataset.fingerprint),
+        }  # fmt: skip
+        for name, value in self.record.cost:
+            if value is not None:
+                found[f"cost.{name}"] = value, getattr(self.again.cost, name)
+        return found
+
     def farthest(self) -> tuple[float, str]:
         """The largest difference of a score in points, and where it is."""
         first, again = dict(numbers(self.record)), dict(numbers(self.again))
@@ -97,8 +110,12 @@ class Repetition:
         """The badge; ``None`` on a machine of another kind with a score outside of the interval.
 
         Raises:
-            BenchError: If a score is farther apart than the tolerance, on the same kind.
+            BenchError: If the record says something of the work that is not so, or a score or the
+                end of an interval is farther apart than the tolerance, on the same kind.
         """
+        for name, (said, found) in self.facts().items():
+            if said != found:
+                raise BenchError(f"{name}: {said!s:.60} in the record, {found!s:.60} here")
         points, where = self.farthest()
         if self.same_kind and points > TOLERANCE:
             raise BenchError(
@@ -115,11 +132,15 @@ class Repetition:
 
 
 def numbers(record: Record) -> Iterator[Value]:
-    """Every score of a record by name: cases, bounds, and curves of backfilling."""
+    """Every score of a record by name: cases, bounds, intervals, and curves of backfilling."""
     for part, cases in (("", record.scores), ("bound ", record.bounds)):
         for case, scores in cases.items():
             for metric, value in scores.items():
                 yield f"{part}{case} {metric}", -1.0 if value is None else value
+    for case, spans in record.intervals.items():
+        for metric, span in spans.items():
+            for end, value in zip(("low", "high"), span or (-1.0, -1.0), strict=True):
+                yield f"interval {case} {metric} {end}", value
     for order, curves in record.orders.items():
         for metric, curve in curves.curves.items():
             for i, value in enumerate(curve):
@@ -205,10 +226,10 @@ def other_work(record: Record, request: Request) -> str:
     setup = request.setup
     label, seed = record.method, record.seed
     source = data_source(setup, request.data_root)
-    if record_key(setup, source, label, seed, request.first_seed) == record.key:
-        return ""
     words = "; ".join(request.other_versions(record))
-    return words or f"its key is another (scoring version {SCORING} here)"
+    if words or record_key(setup, source, label, seed, request.first_seed) == record.key:
+        return words
+    return f"its key is another (scoring version {SCORING} here)"
 
 
 def _taken(record: Record) -> PublishedModels | None:

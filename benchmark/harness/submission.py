@@ -64,16 +64,20 @@ class Submission:
 
 
 def other_than_today(record: Record) -> Iterator[str]:
-    """Reason that a new record is not what this code would compute; none if that takes the data."""
+    """Reasons that a new record is not what this code would compute.
+
+    Where a track's data is not here, names, versions, code, models and recipe alone are compared.
+    """
     yield from _not_published(record)
     try:
         request = request_of(record, without_data=True)
     except BenchError as error:
         yield str(error)
         return
-    if request.setup.track.needs_root:
-        return
-    differences = other_work(record, request)
+    without_data = request.setup.track.needs_root
+    differences = (
+        "; ".join(request.other_versions(record)) if without_data else other_work(record, request)
+    )
     if differences:
         yield f"key: of other work than this code does, run it again: {differences}"
 

@@ -117,6 +117,8 @@ def command(records: Sequence[Record]) -> str:
     for key, value in first.changed.items():
         own_option = key == "first_seed"
         called += ["--first-seed", str(value)] if own_option else ["--set", f"{key}={value}"]
+    if {record.environment.get("precision") for record in records} == {"32-true"}:
+        called += ["--precision", "32-true"]  # else other models than these, and no published ones
     return shlex.join(called) + (" --data-root DIR" if _needs_root(first.track) else "")
 
 

@@ -140,6 +140,24 @@ def test_a_record_altered_by_a_tenth_of_a_point_fails(repetition):
         again.verification()
 
 
+FALSE = {
+    "config": lambda r: {"config": {"share": 0.25}},
+    "upper": lambda _: {"upper": "lower"},
+    "counts": lambda r: {"counts": {**r.counts, "new/new": {"n_query": 1}}},
+    "dataset": lambda r: {"dataset": r.dataset.model_copy(update={"fingerprint": "none"})},
+    r"cost\.parameters": lambda r: {"cost": r.cost.model_copy(update={"parameters": 10})},
+    "interval .* in one of them only": lambda r: {"intervals": {}},
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_a_false_statement_gets_no_badge(repetition, name):
+    """Scores that are right do not stand for what else a record says of its work."""
+    false = repetition.record.model_copy(update=FALSE[name](repetition.record))
+    with pytest.raises(BenchError, match=name):
+        replace(repetition, record=false).verification()
+
+
 def test_last_bits_of_the_same_kind_of_machine_pass(repetition):
     again = replace(repetition, record=altered(repetition.record, 0.04))
     badge = again.verification()
@@ -189,6 +207,10 @@ def test_other_work_is_not_repeated(repetition):
     other = record.model_copy(update={"key": "k", "training": 3})
     with pytest.raises(BenchError, match=r"other work .* training version 3, here"):
         repeat(other)
+    # A key that fits does not stand for what the record says.
+    recipe = record.recipe.model_copy(update={"epochs": 999})
+    false = record.model_copy(update={"recipe": recipe})
+    assert other_work(false, request_of(false)) == "recipe.epochs 999, here 1"
 
 
 @pytest.mark.parametrize(("told", "precision"), [

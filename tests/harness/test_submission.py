@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.toy_runs import run_toy_seeds
@@ -13,8 +14,12 @@ from benchmark.config.files import read_sealed
 from benchmark.errors import BenchError
 from benchmark.harness import record_builder, submission
 from benchmark.harness.submission import MANIFEST, PROMISED, VERIFIED, gather, write_bundle
+from benchmark.records.files import read_record
 from benchmark.records.provenance import code_version
+from benchmark.records.record import record_path
 from benchmark.records.submissions import validate
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -24,6 +29,16 @@ def clean(monkeypatch):
     version = code_version().model_copy(update={"dirty": False, "commit": "0" * 40})
     for module in (submission, record_builder):
         monkeypatch.setattr(module, "code_version", lambda: version)
+
+
+def test_work_of_another_recipe_is_told_without_the_data():
+    """Of a track whose photographs are not here, too."""
+    path = record_path(ROOT / "results", "extended-class", "grocery", "bct", 1)
+    record = read_record(path)
+    assert not [*submission.other_than_today(record)]
+    recipe = record.recipe.model_copy(update={"clip": None})
+    (line,) = submission.other_than_today(record.model_copy(update={"recipe": recipe}))
+    assert "key: of other work than this code does" in line and "recipe.clip none, here 5" in line
 
 
 @pytest.mark.parametrize("swept_folder", ["procrustes", "procrustes+query"])

@@ -38,6 +38,14 @@ def test_what_all_seeds_share_stands_once_and_the_rest_by_seed():
     assert dict(page["provenance"])["schema"] == str(SCHEMA)
 
 
+@pytest.mark.parametrize("told", [["32-true"] * 2, ["32-true", "bf16-mixed"], ["bf16-mixed"] * 2])
+def test_the_command_trains_at_the_precision_of_the_records(told):
+    """Or it trains other models than theirs, and takes no published one."""
+    records = [make_record(seed=s, environment={"precision": p}) for s, p in enumerate(told)]
+    shown = values(records)["command"]
+    assert ("--precision 32-true" in shown) is (set(told) == {"32-true"})
+
+
 def test_one_seed_has_everything_in_the_shared_parts():
     page = values([make_record(config={"a": 1})])
     assert page["own"] == []

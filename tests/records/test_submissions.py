@@ -135,6 +135,7 @@ ALTERED = {
     "another verdict": (lambda v: v["compatible"].update(map=True), "compatible: map", "got True"),
     "another gain": (lambda v: v["update_gain"].update(map=0.4), "update_gain: map", "got 0.4"),
     "a lower bound": (lambda v: v["bounds"]["lower"].update(map=0.1), "lower is not old/old"),
+    "another bound": (lambda v: v.update(upper="lower"), "upper: lower, of a protocol"),
     "changed settings": (lambda v: v.update(changed={"old.dim": 8}), "changed", "old.dim"),
     "other details": (lambda v: v.update(details="sha256:" + "0" * 64), "hashes differ"),
     "no details": (lambda v: v.update(details=None), "details: missing"),
