@@ -175,21 +175,17 @@ def test_it_is_built_installed_checked_run_and_shown(tmp_path):
 
     assert "halfway" in bench("list", "methods") and "stripes-small" in bench("list", "tracks")
     assert bench("check", "halfway").endswith("halfway is fine\n")
-    protocol = tmp_path / "plain.yaml"
-    protocol.write_text(
-        "{id: plain, version: 1, title: Plain, source: s, question: q, tasks: [retrieval],"
-        " generations: [{name: old, classes: [0.0, 0.3]}, {name: new, classes: [0.3, 1.0]}]}"
-    )
-    table = bench("run", "-m", "halfway", "-p", "plain.yaml", "-t", "stripes-small", "--store", "s")
-    assert "plain on Stripes" in table and "halfway" in table
-    path = tmp_path / "runs/measured/plain/stripes-small/halfway/seed-0.json"
+    assert "open-class" in bench("info", str(ROOT / "protocols/open-class.yaml"))
+    table = bench("run", "-m", "halfway", "-p", "open-class", "-t", "stripes-small", "--store", "s")
+    assert " on Stripes" in table and "halfway" in table
+    path = tmp_path / "runs/measured/open-class/stripes-small/halfway/seed-0.json"
     record = read_record(path).as_json()
     assert record["adapter"]["package"] == "example-shapes 1.0"
     assert record["dataset"]["name"] == "stripes"
     site = tmp_path / Path(bench("leaderboard", "runs", "--out", "board").strip()).parent
     assert "halfway" in (site / "methods.html").read_text()
     assert "x + share * (mean of y - mean of x)" in (site / "methods" / "halfway.html").read_text()
-    (board,) = (site / "boards").glob("plain*.html")
+    (board,) = (site / "boards").glob("open-class*.html")
     rows = re.findall(r"<tr.*?</tr>", board.read_text(), re.S)
     score = f"{100 * record['scores']['new/old']['cmc_at_1']:.1f}"
     assert any("halfway.html" in row and score in row for row in rows), rows

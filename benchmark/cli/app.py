@@ -180,7 +180,7 @@ def list_(
     epilog="Examples: `bench info mixbct` · `bench info open-class` · `bench info glyphs --all`",
 )
 def info(
-    name: Annotated[str, Argument(help="A method, protocol or track.")],
+    name: Annotated[str, Argument(help="A method, protocol or track, or the YAML file of one.")],
     whole: Annotated[bool, Option("--all", help="Every field, not one screen.")] = False,
     as_json: options.AsJson = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from pathlib import Path
 from typing import Any
 
 from benchmark.cli import cards
@@ -9,6 +10,7 @@ from benchmark.cli.output import echo, echo_json
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track
 from benchmark.config.protocols import Protocol
+from benchmark.config.reading import read_yaml
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, PassedOverWarning
 
@@ -112,6 +114,9 @@ def _card(name: str) -> dict[str, Any]:
         return load_protocol(name).model_dump()
     if name in registry.track_files():
         return _track_card(load_track(name))
+    if name.endswith((".yaml", ".yml")):
+        of_track = {"dataset", "extends"} & read_yaml(Path(name)).keys()
+        return _track_card(load_track(name)) if of_track else load_protocol(name).model_dump()
     known = [*registry.method_files(), *registry.protocol_files(), *registry.track_files()]
     raise registry.not_known("name", name, known)
 

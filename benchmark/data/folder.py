@@ -83,8 +83,9 @@ class Folder(FileDatasetReader):
         return Offer(plain.columns | columns, {**plain.evaluation_sets, **sets})
 
     def files(self, root: Path) -> list[Path]:
-        """Every image, and the table."""
+        """Every image, and the table; a BenchError on what their names alone show is wrong."""
         table, every = self._table(root), self._listing(root)
+        _class_groups(root, every)
         if not any(item.part for item in every):
             self._divided(root, every)  # a plan tells of classes that a run would refuse
         return [item.path for item in every] + ([] if table is None else [table])

@@ -38,10 +38,11 @@ VERIFIED = (
     "`bench validate` finds nothing in its records, which it takes for new ones.",
 )
 """Checks of ``bench submit``; the templates of issues and pull requests end in the same."""
-UNTESTED = tuple(line for line in VERIFIED if line != TESTED)
-"""Checks of a method of another package, whose test lies elsewhere."""
+COMPARED = (
+    "`tests/methods/test_NAME.py` compares the method with its paper's equation, written apart."
+)
 PROMISED = (
-    "`tests/methods/test_NAME.py` compares the method with its paper's equation, written apart.",
+    COMPARED,
     "Settings were chosen on training classes, never on evaluation queries.",
     "The method may be published under this repository's licence.",
 )
@@ -243,19 +244,22 @@ def text(submission: Submission) -> str:
         f"    bench run -m {','.join(sorted(names))} -p {protocol} -t {track} {flags} --out results"
         for (protocol, track), names in sorted(methods.items())
     ]
-    done = VERIFIED if test_file(file) else UNTESTED
+    elsewhere = () if test_file(file) else (TESTED, COMPARED)  # of another package
     machines = sorted({r.environment.get("cpu", "an unnamed machine") for r in chosen})
     return "\n".join([
         f"# Add `{file.id}`", "", file.summary, "", "## Numbers", "",
         render(tables, "markdown").strip(), "", f"Measured on {', '.join(machines)}.", "",
         "## Repeat it", "", *commands, "", f"Fingerprint of the adapter: `{file.fingerprint}`", "",
-        "## Checklist", "", checklist(file.path.stem, file.id, done),
+        "## Checklist", "", checklist(file.path.stem, file.id, VERIFIED, elsewhere),
     ])  # fmt: skip
 
 
-def checklist(stem: str = "NAME", name: str = "NAME", done: Sequence[str] = ()) -> str:
-    """The checklist; ``done`` are the lines of it that the command has verified."""
-    lines = [f"- [{'x' if line in done else ' '}] {line}" for line in (*VERIFIED, *PROMISED)]
+def checklist(
+    stem: str = "NAME", name: str = "NAME", done: Sequence[str] = (), without: Sequence[str] = ()
+) -> str:
+    """The checklist ``without`` some lines; those that are ``done`` the command has verified."""
+    chosen = (line for line in (*VERIFIED, *PROMISED) if line not in without)
+    lines = [f"- [{'x' if line in done else ' '}] {line}" for line in chosen]
     filled = [line.replace("test_NAME", f"test_{stem}").replace("NAME", name) for line in lines]
     return "\n".join(filled) + "\n"
 

@@ -16,6 +16,7 @@ from support.toy_runs import run_below
 
 from benchmark.data.folder import Folder
 from benchmark.data.listing import Pattern, of_table
+from benchmark.errors import BenchError
 
 CLASSES = [f"c{i:02d}" for i in range(16)]
 NAMES = r"(?P<class>c\d+)/(?P<group>day|night)-cam(?P<camera>\d)-\d\.png"
@@ -186,6 +187,8 @@ def test_a_class_has_one_group_and_a_photograph_one_camera(listed):
     rows[0]["group"] = "right"
     write_table(root, rows)
     refused(root, "class c00: expected one group, got right and left")
+    with pytest.raises(BenchError, match="class c00: expected one group"):
+        Folder().files(root)  # by which a plan tells it, too
     rows[0]["group"] = "left"
     write_table(root, rows)
     (root / "c13-0.png").write_bytes((root / "c13-1.png").read_bytes())

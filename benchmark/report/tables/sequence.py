@@ -70,7 +70,10 @@ def _table(records: Sequence[Record], slug: str, keys: Sequence[str]) -> TextTab
     return table_of_blocks(
         f"{notes.title(records)}: step by step", f"{slug}-sequence",
         zip(map(TextCell, labels.values()), kinds, strict=True), blocks,
-        notes=("* is the best method of a row.", _READING),
+        notes=(
+            f"Percent; {notes.interval_words(records, keys)}. * is the best method of a row.",
+            _READING,
+        ),
     )  # fmt: skip
 
 

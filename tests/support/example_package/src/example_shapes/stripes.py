@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmark.config.declarations import EvaluationSet
-from benchmark.data.base import Dataset, DatasetReader, Evaluation, ImageSet
+from benchmark.data.base import Dataset, DatasetReader, ImageSet
+from benchmark.data.enrolment import single_item_templates
 
 
 @dataclass(frozen=True)
 class Stripes(DatasetReader):
     """Waves; of every three classes one is evaluated and never trained on."""
 
+    columns: ClassVar = frozenset({"templates"})  # each image is one
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True)}
 
     classes: int = 30
@@ -35,5 +37,5 @@ class Stripes(DatasetReader):
         images = np.clip(noisy, 0, 255).astype(np.uint8)[:, None]
         test = labels % 3 == 0
         names = tuple(f"stripe {i}" for i in range(self.classes))
-        evaluations = {"test": Evaluation.of(images[test], labels[test])}
+        evaluations = {"test": single_item_templates(images[test], labels[test], seed=0)}
         return Dataset(self.name, ImageSet(images[~test], labels[~test]), evaluations, names)
