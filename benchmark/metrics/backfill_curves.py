@@ -9,6 +9,7 @@ argument that has the wrong shape, type or value.
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -118,14 +119,14 @@ class SearchCurves:
     other: Floats  # best score of the other subjects, ``[points, n]``; -inf where there are none
     mated: Mask  # probes whose subject is enrolled, ``[n]``
 
-    def tpir_at_fpir(self, target: float) -> Values:
-        """``identification.tpir_at_fpir`` at each point, ``[points]``."""
-        values = []
-        for own, other in zip(self.own, self.other, strict=True):
-            rank = np.where(self.mated, np.where(own > other, 1, 2), 0)
-            (point,) = tpir_at_fpir(Search(rank, own, other), [target])
-            values.append(point.tpir)
-        return np.array(values)
+    def tpir_at_fpir(self, targets: Sequence[float]) -> Values:
+        """``identification.tpir_at_fpir`` at each point, ``[targets, points]``."""
+        values = [
+            [point.tpir for point in tpir_at_fpir(Search(rank, own, other), targets)]
+            for own, other in zip(self.own, self.other, strict=True)
+            for rank in [np.where(self.mated, np.where(own > other, 1, 2), 0)]
+        ]
+        return np.array(values).T
 
 
 def search_curves(

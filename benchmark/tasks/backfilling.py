@@ -156,9 +156,9 @@ class _Run:
             searched = backfill_curves.search_curves(
                 *arguments, order=order, points=POINTS, scale=merge.scale if merge else None
             )
-            for target in self._targets(searched.mated):
-                name = base.key("tpir_at_fpir", target)
-                parts.setdefault(name, []).append(searched.tpir_at_fpir(target))
+            if targets := self._targets(searched.mated):
+                for target, curve in zip(targets, searched.tpir_at_fpir(targets), strict=True):
+                    parts.setdefault(base.key("tpir_at_fpir", target), []).append(curve)
         return {name: np.mean(curves, axis=0).tolist() for name, curves in parts.items()}
 
     def _targets(self, mated: NDArray[np.bool_]) -> Sequence[float]:

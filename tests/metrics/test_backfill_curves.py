@@ -84,7 +84,7 @@ def test_search_curves_agree_with_dense_searches(seed, points, target):
     ps[2:8] = 99
     order = rng.permutation(m)
     result = backfill_curves.search_curves(*x, ps, gs, order, points=points)
-    curve = result.tpir_at_fpir(target)
+    curve = result.tpir_at_fpir([target])[0]
     for point, (q, g) in ((0, x[:2]), (-1, x[2:])):
         (alone,) = identification.tpir_at_fpir(identification.search(q, ps, g, gs), [target])
         assert curve[point] == alone.tpir

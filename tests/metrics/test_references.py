@@ -108,7 +108,7 @@ def test_identification_while_the_gallery_is_backfilled(seed, points, target):
     old_p, old_g, new_p, new_g = (units(rng, k) for k in (n, m, n, m))
     order = rng.permutation(m)
     result = backfill_curves.search_curves(old_p, old_g, new_p, new_g, ps, gs, order, points=points)
-    curve = result.tpir_at_fpir(target)
+    curve = result.tpir_at_fpir([target])[0]
     old, new = (
         [[naive.score(x, y, False) for y in g] for x in p]
         for p, g in ((old_p, old_g), (new_p, new_g))
