@@ -99,14 +99,18 @@ def execute_in_processes(
     left, missing = dict(enumerate(stages, 1)), {stage.name for stage in stages}
     running: dict[Future[None], tuple[Stage, Callable[[float], None], float]] = {}
     while left or running:
-        left = {number: s for number, s in left.items() if not progress.left_out(s)}
         for number, stage in list(left.items()):
-            if len(running) < compute.processes and missing.isdisjoint(
-                s.name for s in stage.inputs.values()
-            ):
-                share = reporter.start(stage, number, len(stages))
-                future = workers.submit(_run, stage, store.root, compute)
-                running[future] = left.pop(number), share, time.perf_counter()
+            if len(running) == compute.processes:
+                break
+            if not missing.isdisjoint(s.name for s in stage.inputs.values()):
+                continue
+            del left[number]
+            if progress.left_out(stage):  # and so is what needs it
+                missing.discard(stage.name)
+                continue
+            share = reporter.start(stage, number, len(stages))
+            future = workers.submit(_run, stage, store.root, compute)
+            running[future] = stage, share, time.perf_counter()
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             stage, share, started = running.pop(future)
             error = _error(future, stage, compute.processes)
