@@ -102,6 +102,11 @@ class ProtocolRules(Model):
     ] = ()  # fmt: skip
     """Row groups of the table, each the protocol with some fields changed."""
 
+    @property
+    def upper_bound(self) -> str:
+        """Name in records of the bound that the update gain uses."""
+        return "upper-all" if self.upper == "all" else "upper"
+
 
 class Protocol(ProtocolRules):
     """A protocol as a YAML file of ``protocols/`` has it."""

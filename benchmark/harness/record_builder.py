@@ -52,7 +52,7 @@ def make_record(setup: Setup, result: Result, store: Store) -> Record:
     }
     over = {name: words for case in cases.values() for name, words in case["over"].items()}
     bounds = _bounds(result, store, names)
-    upper = f"upper-{setup.protocol.upper}" if setup.protocol.upper == "all" else "upper"
+    upper = setup.protocol.upper_bound
     metas = {s.name: store.meta(s.name) for s in result.stages}
     trained = [s for s in result.stages if isinstance(s.work, TrainingWork | TakenWork)]
     facts = {} if evaluation is None else metas[evaluation.name]["facts"]

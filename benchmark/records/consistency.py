@@ -114,7 +114,7 @@ def _of_bounds(record: Record) -> Iterator[str]:
         yield f"bounds: expected lower, upper and {record.upper:.60}, got {', '.join(bounds):.200}"
         return
     rules = record.parameters.protocol if record.parameters else None
-    if rules is not None and record.upper != ("upper-all" if rules.upper == "all" else "upper"):
+    if rules is not None and record.upper != rules.upper_bound:
         yield f"upper: {record.upper:.60}, of a protocol whose upper bound is of {rules.upper} data"
     lower = record.scores.get(f"{names[0]}/{names[0]}", {})
     if not has_own_first(record) and dict(lower) != dict(bounds["lower"]):
