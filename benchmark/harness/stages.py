@@ -260,7 +260,7 @@ def _scored(
     (context.out / DETAILS).write_bytes(details.pack())
     (context.out / CASES).write_text(json.dumps(results, sort_keys=True))
     if len(by_case) < len(tasks):
-        curves = evaluate_backfilling(work, items)
+        curves = evaluate_backfilling(details.update, items)
         (context.out / BACKFILLING).write_text(json.dumps(curves))
     return score_side_information(work, items)
 

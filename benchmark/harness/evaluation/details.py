@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmark.config import registry
 from benchmark.data.base import Evaluation
-from benchmark.harness.evaluation.cases import Case, has_part
+from benchmark.harness.evaluation.cases import Case
 from benchmark.harness.evaluation.partial_backfill import LastUpdate
 from benchmark.harness.store import load_stored
 from benchmark.harness.work import EvaluationWork
@@ -48,6 +48,7 @@ class DetailsCollector:
         self, work: EvaluationWork[Path], items: Evaluation, class_names: Sequence[str]
     ) -> None:
         self.work, self.items = work, items
+        self.update = LastUpdate(work)
         self.class_names = class_names
         self.results: dict[tuple[str, str], QueryResults] = {}
         self.picture: Picture | None = None
@@ -72,7 +73,7 @@ class DetailsCollector:
 
     def pack(self) -> bytes:
         """The details file."""
-        ordering = compare_priority(self.work, self.items)
+        ordering = compare_priority(self.update, self.items)
         nearest = None if self.nearest is None else self.nearest.found()
         return pack(Details(self.results, self.picture, ordering, nearest), self.main)
 
@@ -136,13 +137,12 @@ def _rows(items: Evaluation, used: Ints, shown: Ints) -> tuple[Ints, Ints]:
     return np.concatenate(rows), np.repeat(np.arange(len(rows)), list(map(len, rows)))
 
 
-def compare_priority(work: EvaluationWork[Path], items: Evaluation) -> Ordering | None:
-    """The last update's priority against the true distances; ``None`` where one has no meaning."""
-    if not has_part(work.updates[-1], "priority"):  # told before the gallery is converted again
+def compare_priority(update: LastUpdate, items: Evaluation) -> Ordering | None:
+    """The update's priority against the true distances; ``None`` where one has no meaning."""
+    priority, rows = update.priority, items.gallery
+    if priority is None or len(rows) < 2:
         return None
-    update, rows = LastUpdate(work), items.gallery
-    priority, state = update.priority(), update.state
-    if priority is None or state.view.shape[1] != state.stored.shape[1] or len(rows) < 2:
+    if update.state.view.shape[1] != update.state.stored.shape[1]:
         return None
     distance = update.true_distance()
     if distance is None:

@@ -1,6 +1,7 @@
 """A partly backfilled gallery, from the outputs of stages: its embeddings, orders and scores."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from benchmark.contract.arrays import apply, apply_part
 from benchmark.data.base import Evaluation
 from benchmark.errors import BenchError
 from benchmark.harness.evaluation.cases import convert, has_part, load_merge, view
-from benchmark.harness.store import HEAD, load_stored
+from benchmark.harness.store import HEAD, Stored, load_stored
 from benchmark.harness.work import EvaluationWork
 from benchmark.metrics import backfill_orders
 from benchmark.metrics.similarity import unit
@@ -48,16 +49,24 @@ class LastUpdate:
     """
 
     def __init__(self, work: EvaluationWork[Path]) -> None:
-        last = len(work.vectors) - 1
-        self.work, self.folder = work, work.updates[last]
-        self.stored, (new, _) = load_stored(work, last - 1), load_stored(work, last)
+        self.work, self.folder = work, work.updates[len(work.vectors) - 1]
+
+    @cached_property
+    def stored(self) -> Stored:
+        """What the gallery stores before the update."""
+        return load_stored(self.work, len(self.work.vectors) - 2)
+
+    @cached_property
+    def state(self) -> BackfillState:
+        """The embeddings; converted once, where they are first asked for."""
+        new, _ = load_stored(self.work, len(self.work.vectors) - 1)
         converted, _ = convert(self.stored, self.folder)
         queries = view(new, self.folder, self.stored[0])
         merge = load_merge(self.folder)
         if _is_prefix(self.folder) and converted.shape[1] == queries.shape[1] < new.shape[1]:
             more = new.shape[1] - converted.shape[1]
             queries, converted = new, np.pad(converted, ((0, 0), (0, more)))
-        self.state = BackfillState(self.stored[0], converted, queries, new, merge)
+        return BackfillState(self.stored[0], converted, queries, new, merge)
 
     def incomparable(self, n_scores: int = 0) -> str | None:
         """Reason that old and new embeddings, ``n_scores`` pairs, cannot be ranked together."""
@@ -87,6 +96,7 @@ class LastUpdate:
         )
         return bool(np.abs(view - new).max(initial=0.0) <= _SAME * np.abs(new).max(initial=1.0))
 
+    @cached_property
     def priority(self) -> Floats | None:
         """The update's own priority of all items, ``[n]``; ``None`` where it gives none."""
         if self.folder is None or not has_part(self.folder, "priority"):
@@ -136,7 +146,7 @@ class LastUpdate:
         if new_head is not None:
             losses, no_losses = _losses(new_head, state.stored, items)
         return backfill_orders.Items(
-            ids=items.ids, labels=items.labels, seed=self.work.seed or 0, priority=self.priority(),
+            ids=items.ids, labels=items.labels, seed=self.work.seed or 0, priority=self.priority,
             logits=None if new_head is None else apply(_Function(new_head.logits), state.stored),
             old_logits=None if old_head is None else apply(_Function(old_head.logits), state.old),
             l2=self.true_distance(), disc=losses, converted=state.stored,
@@ -148,12 +158,12 @@ class LastUpdate:
         )  # fmt: skip
 
 
-def evaluate_backfilling(work: EvaluationWork[Path], items: Evaluation) -> dict[str, Any]:
-    """Results of the task ``backfilling`` for the last update, with the generations' names.
+def evaluate_backfilling(update: LastUpdate, items: Evaluation) -> dict[str, Any]:
+    """Results of the task ``backfilling`` for an update, with the generations' names.
 
     ``omitted`` has impossible orders; where nothing can be compared there is a ``reason`` alone.
     """
-    update = LastUpdate(work)
+    work = update.work
     names = dict(zip(("old", "new"), work.generations[-2:], strict=True))
     reason = update.incomparable(len(items.query) * len(items.gallery))
     if reason is not None:

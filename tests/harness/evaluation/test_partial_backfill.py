@@ -37,6 +37,10 @@ class Broken(Portable):
         return vectors[:, 0] * float("nan")
 
 
+def evaluate(inputs, items, **params):
+    return evaluate_backfilling(LastUpdate(of_folders(inputs, **params)), items)
+
+
 @pytest.fixture(scope="module")
 def items():
     return Toy(classes=8, images=8, size=8).load(None).evaluations["test"]
@@ -75,7 +79,7 @@ def test_the_last_update_counts(inputs):
 
 
 def test_everything_is_known(inputs, items):
-    found = evaluate_backfilling(of_folders(inputs, **PARAMS), items)
+    found = evaluate(inputs, items, **PARAMS)
     assert (found["old"], found["new"]) == ("old", "new")
     assert list(found["orders"]) == PARAMS["orders"]
     assert found["omitted"] == {}
@@ -113,7 +117,7 @@ def test_an_order_that_cannot_be_made_says_why(inputs, items):
     save_module(Head("softmax", 6, [0, 1]), inputs["head_new"] / "head.safetensors")
     del inputs["head_old"]
     (inputs["update2"] / "priority.safetensors").unlink()
-    found = evaluate_backfilling(of_folders(inputs, **PARAMS), items)
+    found = evaluate(inputs, items, **PARAMS)
     n = len(items.labels)
     assert found["omitted"] == {
         "priority": "the method gives no priority",
@@ -126,7 +130,7 @@ def test_an_order_that_cannot_be_made_says_why(inputs, items):
 def test_queries_in_the_old_space_do_not_ask_the_new_classifier(inputs, items):
     (inputs["update2"] / "convert.safetensors").unlink()
     save_module(FirstDims(5), inputs["update2"] / "query_view.safetensors")
-    found = evaluate_backfilling(of_folders(inputs, **PARAMS), items)
+    found = evaluate(inputs, items, **PARAMS)
     assert set(found["orders"]) == {"random", "priority", "entropy:old", "true-l2"}
     assert "old space" in found["omitted"]["entropy"]
 
@@ -139,7 +143,7 @@ def test_old_vectors_stand_in_the_longer_index_with_zeros(inputs, items):
     np.testing.assert_array_equal(state.stored, np.c_[state.old, np.zeros(len(state.old))])
     for distance in ("cosine", "l2"):
         params = PARAMS | {"distance": distance, "orders": ["random"]}
-        found = evaluate_backfilling(of_folders(inputs, **params), items)
+        found = evaluate(inputs, items, **params)
         curve = found["orders"]["random"]["curves"]["cmc_at_1"]
         ends = [
             first_rank(state.new[:, :5], state.old, items, distance),
@@ -153,7 +157,7 @@ def test_lists_of_two_lengths_have_no_distance_in_common(inputs, items):
     save_module(Affine(6, 5), inputs["update2"] / "query_view.safetensors")
     state = LastUpdate(of_folders(inputs, **PARAMS)).state
     assert (state.view.shape[1], state.stored.shape[1], state.new.shape[1]) == (5, 5, 6)
-    found = evaluate_backfilling(of_folders(inputs, **PARAMS | {"distance": "l2"}), items)
+    found = evaluate(inputs, items, **PARAMS | {"distance": "l2"})
     assert found["reason"] == "l2 distances in 5 and 6 dimensions cannot be ranked together"
 
 
@@ -161,11 +165,11 @@ def test_queries_of_another_space_give_no_curve_unless_they_keep_distances(input
     params = PARAMS | {"orders": ["random"]}
     save_module(Affine(6, 6), inputs["update2"] / "query_view.safetensors")
     for distance in ("cosine", "l2"):
-        found = evaluate_backfilling(of_folders(inputs, **params | {"distance": distance}), items)
+        found = evaluate(inputs, items, **params | {"distance": distance})
         assert "another space" in found["reason"] and "orders" not in found
     save_module(Rotation(6), inputs["update2"] / "query_view.safetensors")
     for distance in ("cosine", "l2"):
-        found = evaluate_backfilling(of_folders(inputs, **params | {"distance": distance}), items)
+        found = evaluate(inputs, items, **params | {"distance": distance})
         assert len(found["orders"]["random"]["curves"]["map"]) == 101
 
 
@@ -195,7 +199,7 @@ def test_a_filled_item_is_found_before_an_old_one_that_is_nearer_in_its_part(tmp
 
 def test_vectors_that_cannot_be_compared(inputs, items):
     (inputs["update2"] / "convert.safetensors").unlink()
-    assert evaluate_backfilling(of_folders(inputs, **PARAMS), items) == {
+    assert evaluate(inputs, items, **PARAMS) == {
         "old": "old", "new": "new",
         "reason": "queries of 6 dimensions cannot rank a gallery of 5",
     }  # fmt: skip
@@ -204,7 +208,7 @@ def test_vectors_that_cannot_be_compared(inputs, items):
 def test_a_priority_that_is_no_number_is_refused(inputs, items):
     save_module(Broken(), inputs["update2"] / "priority.safetensors")
     with pytest.raises(BenchError, match="priority: expected a finite number for each of 32"):
-        evaluate_backfilling(of_folders(inputs, **PARAMS), items)
+        evaluate(inputs, items, **PARAMS)
 
 
 def first_rank(queries, gallery, items, distance):
