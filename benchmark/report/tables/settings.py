@@ -139,8 +139,8 @@ def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Ite
     yield f"Upper bound: {notes.upper_words(members[0])}, by itself."
     if any(len(r.models) > 2 for r in members):
         yield "old is the first generation, new the last; the tables by step stand apart."
-    models = {name: models_words(of_setting[0]) for name, of_setting in settings.items()}
-    models = models if len(set(models.values())) > 1 else {"Models": models_words(members[0])}
+    models = {name: generation_words(of_setting[0]) for name, of_setting in settings.items()}
+    models = models if len(set(models.values())) > 1 else {"Models": generation_words(members[0])}
     yield from (f"{name}: {words}." for name, words in models.items())
     refused = (
         f"{name}: {record.method} not applicable: {record.reason}"
@@ -153,7 +153,7 @@ def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Ite
     yield from notes.track_lines(members[0])
 
 
-def models_words(record: Record) -> str:
+def generation_words(record: Record) -> str:
     """The parts of each generation: ``old convnet-16, 64 dimensions, softmax``."""
     words = (
         f"{name} {spec.backbone}, {spec.dim} dimensions, {spec.head}{', ReLU' if spec.relu else ''}"
