@@ -175,6 +175,7 @@ class DatasetDeclaration(ABC):
     modality: ClassVar[Modality] = "image"  # texts stand as their bytes in place of pixels
     pictures: ClassVar[bool] = False  # its licence lets small pictures of its items be passed on
     needs_root: ClassVar[bool] = False  # it is read from a folder
+    stores_queries: ClassVar[bool] = False  # every query is in the gallery, too
     origin: ClassVar[Origin | None] = None  # of its files; None where it is drawn, or the user's
 
     @property

@@ -45,6 +45,7 @@ class Cifar100(HeldOutDatasetReader):
     """
 
     columns: ClassVar = frozenset({"templates", "texts"})
+    stores_queries: ClassVar = True
     decoder: ClassVar = ""
     origin: ClassVar = Origin(
         "https://www.cs.toronto.edu/~kriz/cifar.html",

@@ -54,6 +54,7 @@ class Glyphs(DatasetReader):
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
     pictures: ClassVar = True  # rendered here
+    stores_queries: ClassVar = True
     channels: ClassVar = 1
     evaluation_sets: ClassVar = {
         "test": EvaluationSet(unseen=True),

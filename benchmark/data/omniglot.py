@@ -61,6 +61,7 @@ class Omniglot(FileDatasetReader):
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups"})
     pictures: ClassVar = True  # MIT licence
+    stores_queries: ClassVar = True
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
     origin: ClassVar = Origin(
         _ADDRESS,

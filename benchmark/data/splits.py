@@ -182,7 +182,7 @@ def narrow(
         gallery=items.gallery[keep[items.gallery]],
         template=template,
         probes=items.probes[np.isin(items.probes, left)],
-        galleries=tuple(g[np.isin(g, left)] for g in items.galleries),
+        galleries=tuple(g for all_ in items.galleries if len(g := all_[np.isin(all_, left)])),
     )
     if not len(kept.query) or not len(kept.gallery):
         among = f", groups {', '.join(groups)}" if groups else ""

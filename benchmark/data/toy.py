@@ -26,6 +26,7 @@ class Toy(DatasetReader):
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
     pictures: ClassVar = True  # rendered here
+    stores_queries: ClassVar = True
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 
     classes: Count = 40  # to train on; half as many more are evaluated

@@ -166,6 +166,7 @@ def record_key(
     return digest([
         protocol, track, models, source, label, setup.params(label), seed, first_seed, sources,
         TRAINING, SCORING, *(["one index"] if one_index(setup, label) else []),
+        *(["stored means"] if stored_means(setup) else []),
         *(["cosines"] if any(cosines_of_softmax(m, label) for m in setup.models[1:]) else []),
         *(["captions"] if learns_captions(setup) and may_read_classifier(label) else []),
     ])  # fmt: skip
@@ -203,6 +204,18 @@ def one_index(setup: Setup, label: str) -> bool:
     if "backfilling" not in setup.protocol.tasks:
         return False
     return registry.method_file(label).longer or len({m.dim for m in setup.models}) > 1
+
+
+def stored_means(setup: Setup) -> bool:
+    """Tell an order by means of classes in a gallery that has not all queries.
+
+    Earlier code took the queries into the means; the names of stages and records say so.
+    """
+    track = setup.track
+    if "class-distance" not in (setup.protocol.orders or ()):
+        return False
+    data = registry.check_options(track.dataset, track.data, f"track {track.id}: data")
+    return not data.stores_queries
 
 
 def plain(spec: Model) -> dict[str, Any]:

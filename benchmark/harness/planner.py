@@ -33,6 +33,7 @@ from benchmark.harness.graph import (
     plain,
     plain_model,
     record_key,
+    stored_means,
 )
 from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.work import Demand, PlainValues
@@ -322,6 +323,7 @@ class _Layout:
             if protocol.old_head == "kept":
                 params["head_old"] = chain[-2]
             params["one_index"] = one_index(self.setup, label)
+            params["stored_means"] = stored_means(self.setup)
         work = kinds.EvaluationWork[Stage](
             part=part, generations=self.names, distance=track.distance, far=track.far,
             fpir=track.fpir, tasks=tasks, narrow=self.setup.narrowing(), where=self._where(),

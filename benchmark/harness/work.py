@@ -221,6 +221,7 @@ class EvaluationWork(StageWork[T]):
     seed: int | None = None  # of these
     narrow: PlainValues | None = None
     one_index: bool = False  # backfilled by a method whose vectors may be longer
+    stored_means: bool = False  # an order takes means of a gallery that has not all queries
     where: Annotated[str, HERE] = ""
     drawn: Annotated[bool, HERE] = True  # a page draws vectors of this seed
     data: Annotated[T, Role("data")]

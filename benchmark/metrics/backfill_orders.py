@@ -112,10 +112,12 @@ def squared_distance(converted: Any, new: Any, *, unit: bool = False) -> Values:
     return np.asarray(((left - right) ** 2).sum(1))
 
 
-def class_distance(converted: Any, labels: Any) -> Values:
+def class_distance(converted: Any, labels: Any, gallery: Any = None) -> Values:
     """Distance of each item from the mean of its class in the gallery, ``[n]``.
 
-    Of stored vectors as the update leaves them, ``[n, d]``, and their classes, integers or strings.
+    Of stored vectors as the update leaves them, ``[n, d]``, and their classes, integers or strings;
+    ``gallery`` are the rows that are stored, by default all. An item whose class has no row there
+    has the distance 0.
 
     Source:
         Ricci et al., λ-Orthogonality Regularization (2025): the order of partial backfilling.
@@ -123,13 +125,18 @@ def class_distance(converted: Any, labels: Any) -> Values:
     Example:
         >>> class_distance(np.array([[0.0, 0.0], [2.0, 0.0], [5.0, 5.0]]), ["a", "a", "b"]).tolist()
         [1.0, 1.0, 0.0]
+        >>> class_distance(np.array([[0.0], [2.0], [9.0]]), ["a", "a", "a"], [0, 1]).tolist()
+        [1.0, 1.0, 8.0]
     """
     rows = arrays.vectors("converted", converted).astype(np.float64)
     names = arrays.one_per_row("labels", labels, len(rows))
-    _, inverse, counts = np.unique(names, return_inverse=True, return_counts=True)
-    sums = np.zeros((len(counts), rows.shape[1]))
-    np.add.at(sums, inverse, rows)
-    distances = np.linalg.norm(rows - (sums / counts[:, None])[inverse], axis=1)
+    classes, inverse = np.unique(names, return_inverse=True)
+    stored = np.arange(len(rows)) if gallery is None else np.asarray(gallery)
+    sums = np.zeros((len(classes), rows.shape[1]))
+    np.add.at(sums, inverse[stored], rows[stored])
+    counts = np.bincount(inverse[stored], minlength=len(classes))
+    distances = np.linalg.norm(rows - (sums / np.maximum(counts, 1)[:, None])[inverse], axis=1)
+    distances[counts[inverse] == 0] = 0.0
     # The last digits depend on how items lie; the two items of a class are equally far.
     return np.asarray(distances.astype(np.float32).astype(np.float64))
 
@@ -147,6 +154,7 @@ class Items:
         disc: Loss of the new classifier on the converted vector, ``[n]``; its labels are those of
             training classes.
         converted: Stored vectors as the update leaves them, ``[n, d]``.
+        gallery: Rows of the items that are stored; None where all are.
         why: Name of an attribute -> why it is ``None``.
     """
 
@@ -159,6 +167,7 @@ class Items:
     l2: Any = None
     disc: Any = None
     converted: Any = None
+    gallery: Any = None
     why: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -182,6 +191,10 @@ def _scored(score: Callable[..., Any], *needs: str, oracle: bool = False) -> Ord
     return Order(needs, make, oracle)
 
 
+def _by_class_distance(items: Items) -> Ints:
+    return by_score(class_distance(items.converted, items.labels, items.gallery), items.ids)
+
+
 ORDERS: Mapping[str, Order] = {
     "random": Order((), lambda items: random(items.ids, items.seed)),
     "priority": _scored(arrays.plain, "priority"),
@@ -192,7 +205,7 @@ ORDERS: Mapping[str, Order] = {
     "margin:old": _scored(margin, "old_logits"),
     "least-confidence:old": _scored(least_confidence, "old_logits"),
     "class-by-class": Order((), lambda items: class_by_class(items.labels, items.ids, items.seed)),
-    "class-distance": _scored(class_distance, "converted", "labels"),
+    "class-distance": Order(("converted",), _by_class_distance),
     "true-l2": _scored(arrays.plain, "l2", oracle=True),
     "true-disc": _scored(arrays.plain, "disc", oracle=True),
     "true-l2+disc": _scored(np.add, "l2", "disc", oracle=True),

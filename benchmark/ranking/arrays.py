@@ -112,6 +112,8 @@ def codes(name: str, labels: tuple[Any, Any], shape: tuple[int, int]) -> tuple[I
     if np.can_cast(np.result_type(a, b), np.int64):
         # They serve as they are, mostly without a copy; the kernels are compiled for plain arrays.
         return np.require(a, np.int64, ["C", "W"]), np.require(b, np.int64, ["C", "W"])
+    if np.result_type(a, b).kind == "f":  # which float64 would round
+        a, b = a.astype(object), b.astype(object)
     _, inverse = np.unique(np.concatenate([a, b]), return_inverse=True)
     return inverse[: len(a)].astype(np.int64), inverse[len(a) :].astype(np.int64)
 

@@ -83,7 +83,7 @@ def rank(
         return ranks.rank(*second, *labels, **rules)
     if filled is None and merge.fused_by == "mean":
         slope = 1.0 if merge.scale is None else merge.scale.slope
-        if slope is not None:
+        if slope is not None and not (distance == "cosine" and _any_zero(*first, *second)):
             return _by_sum(first, second, labels, slope, rules)
     absent = filled, None if filled is None or not merge.searches else ~filled
     parts: dict[int, tuple[Ragged, Ints]] = {}
@@ -104,6 +104,11 @@ def rank(
     fields = [field.name for field in dataclasses.fields(Ranking)]
     empty = ranking_of(Ragged(np.zeros(1, np.int64), np.empty(0)), np.empty(0, np.int64))
     return Ranking(*(np.concatenate([getattr(p, f) for p in found or [empty]]) for f in fields))
+
+
+def _any_zero(*sides: Any) -> bool:
+    """Tell a vector of zeros, whose cosine is 0 but has no length that two lists would share."""
+    return any(not np.asarray(arrays.plain(x)).any(axis=1).all() for x in sides)
 
 
 def _by_sum(

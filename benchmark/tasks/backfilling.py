@@ -143,7 +143,7 @@ class _Run:
         }
 
     def _search_curves(self, place: Ints) -> dict[str, list[float]]:
-        """TPIR@FPIR, the mean over the enrolment galleries; none where ranks are merged."""
+        """TPIR@FPIR, the mean where all enrolment galleries have it; none of merged ranks."""
         merge = self.state.merge
         if merge is not None and merge.places_by != "score":
             return {}
@@ -159,7 +159,11 @@ class _Run:
             if targets := self._targets(searched.mated):
                 for target, curve in zip(targets, searched.tpir_at_fpir(targets), strict=True):
                     parts.setdefault(base.key("tpir_at_fpir", target), []).append(curve)
-        return {name: np.mean(curves, axis=0).tolist() for name, curves in parts.items()}
+        return {
+            name: np.mean(curves, axis=0).tolist()
+            for name, curves in parts.items()
+            if len(curves) == len(self.searches)
+        }
 
     def _targets(self, mated: NDArray[np.bool_]) -> Sequence[float]:
         """Rates that the non-mated probes can measure."""
@@ -225,7 +229,8 @@ class _Run:
             targets = self._targets(searched.mated)
             for point in tpir_at_fpir(searched, targets) if targets else ():
                 parts.setdefault(base.key("tpir_at_fpir", point.target), []).append(point.tpir)
-        return scores | {name: float(np.mean(values)) for name, values in parts.items()}
+        of_all = {n: values for n, values in parts.items() if len(values) == len(self.searches)}
+        return scores | {name: float(np.mean(values)) for name, values in of_all.items()}
 
 
 def _searches(state: BackfillState, items: Evaluation) -> Iterator[tuple[Search, Ints]]:

@@ -31,9 +31,9 @@ class Identification(Task):
     """Search each enrolment gallery (IJB-C's G1, G2) with every probe.
 
     Each gallery has its own threshold; ``g1_...`` and ``g2_...`` are the galleries' scores, the
-    plain names their mean. Targets below one non-mated probe are left out. The intervals draw
-    identities, mated and non-mated, and find the thresholds anew; where fewer than 30 non-mated
-    probes decide a threshold, there is none.
+    plain names their mean where all have one. Targets below one non-mated probe are left out.
+    The intervals draw identities, mated and non-mated, and find the thresholds anew; where fewer
+    than 30 non-mated probes decide a threshold, there is none.
     """
 
     scores: ClassVar = ("rank_1", "rank_5", "tpir_at_fpir_", "g1_", "g2_")
@@ -65,7 +65,8 @@ class Identification(Task):
                 f"n_outsiders_g{i}": non_mated,
             })  # fmt: skip
         for name, parts in values.items():
-            _add(result, name, _joined([*parts.values()]), len(people))
+            if len(parts) == len(items.galleries):  # a mean is of all
+                _add(result, name, _joined([*parts.values()]), len(people))
             if len(items.galleries) > 1:  # of a single gallery the mean says it all
                 for i, part in parts.items():
                     _add(result, f"g{i}_{name}", part, len(people))

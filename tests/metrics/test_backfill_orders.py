@@ -135,6 +135,16 @@ def test_class_distance_by_a_loop():
     known = backfill_orders.Items(ids=np.arange(40), labels=labels, converted=vectors)
     rows = ORDERS["class-distance"].make(known)
     assert rows[0] == int(np.argmax(wanted))
+    stored = np.flatnonzero(rng.random(40) < 0.6)
+    stored = stored[labels[stored] != labels[0]]  # a class that nothing stored is of
+    means = {y: vectors[stored[labels[stored] == y]].mean(0) for y in set(labels[stored].tolist())}
+    wanted = [
+        np.linalg.norm(v - means[y]) if y in means else 0.0
+        for v, y in zip(vectors, labels, strict=True)
+    ]
+    found = backfill_orders.class_distance(vectors, labels, stored)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert wanted[0] == 0.0 < max(found[stored])
     pair = backfill_orders.class_distance(rng.standard_normal((2, 5)), [7, 7])
     assert pair[0] == pair[1]
 

@@ -35,6 +35,9 @@ def test_vectors_are_float32_in_rows():
 def test_labels_keep_their_order():
     a, b = arrays.codes("labels", (["b", "a"], ["c", "a", "b"]), (2, 3))
     assert (a.tolist(), b.tolist()) == ([1, 0], [2, 0, 1])
+    near = np.array([2**53 + 1], np.uint64), np.array([2**53, 2**53 + 1, -1])
+    a, b = arrays.codes("ids", near, (1, 3))
+    assert (a[0] == b).tolist() == [False, True, False]
     big = np.array([2**64 - 1, 1], np.uint64)
     a, b = arrays.codes("labels", (big, big[:1]), (2, 1))
     assert (a.tolist(), b.tolist()) == ([1, 0], [1])

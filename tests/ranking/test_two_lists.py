@@ -156,6 +156,17 @@ def test_two_whole_lists_by_the_sum_of_reciprocal_ranks(p):
     np.testing.assert_allclose(found.average_precision, expected[1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("distance", ["cosine", "l2"])
+def test_a_mean_of_scores_where_one_list_has_zeros(distance):
+    """A vector of zeros has the cosine 0, and no length that both lists could share."""
+    query, one = np.array([[1.0, 0.0]], np.float32), np.array([[0.8, 0.6], [1.0, 3.0]], np.float32)
+    two = np.array([[0.0, 0.0], [0.6, 0.8]], np.float32)
+    sides, labels = ((query, one), (query, two)), (np.array([0]), np.array([0, 1]))
+    found = two_lists.rank(*sides, labels, ScoreMerge(), distance=distance)
+    direct = two_lists.rank(*sides, labels, undeclared(ScoreMerge()), distance=distance)
+    assert found.first_rank == direct.first_rank == (2 if distance == "cosine" else 1)
+
+
 @pytest.mark.parametrize("merge", [RankMerge(), RankFusion(), ScoreMerge(), RescoredList(5)])
 def test_ends_of_a_curve(merge):
     """Nothing filled: the first list alone; all filled: the second one, to the last bit."""

@@ -54,6 +54,18 @@ def test_each_gallery_and_their_mean(seed) -> None:
     assert not [name for name in one.scores if name.startswith("g")]
 
 
+def test_a_mean_is_of_all_galleries():
+    """What only one gallery has enough outsiders for stands under its own name alone."""
+    x, items = problem(0)
+    items.galleries = items.galleries[0][:6], np.concatenate(items.galleries)
+    known = Identification().evaluate(x, x, items, {"fpir": [0.1]}).counts
+    rate = 1.5 / known["n_outsiders_g1"]
+    assert known["n_outsiders_g2"] * rate < 1 < known["n_outsiders_g1"] * rate
+    names = Identification().evaluate(x, x, items, {"fpir": [rate]}).scores
+    assert [name[:8] for name in names if "tpir" in name] == ["g1_tpir_"]
+    assert {"rank_1", "g1_rank_1", "g2_rank_1"} <= names.keys()
+
+
 def test_galleries_in_which_everybody_is_found_are_whole() -> None:
     """Weights of galleries of unequal sizes are rounded; a record takes no share above 1."""
     _, items = problem(0)

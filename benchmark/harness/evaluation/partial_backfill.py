@@ -149,7 +149,7 @@ class LastUpdate:
             ids=items.ids, labels=items.labels, seed=self.work.seed or 0, priority=self.priority,
             logits=None if new_head is None else apply(_Function(new_head.logits), state.stored),
             old_logits=None if old_head is None else apply(_Function(old_head.logits), state.old),
-            l2=self.true_distance(), disc=losses, converted=state.stored,
+            l2=self.true_distance(), disc=losses, converted=state.stored, gallery=items.gallery,
             why={
                 "priority": "the method gives no priority", "logits": no_new,
                 "old_logits": no_old, "disc": no_losses,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,8 @@ from support.made_stages import of_folders
 from benchmark import BenchError
 from benchmark.data.toy import Toy
 from benchmark.harness.evaluation.partial_backfill import LastUpdate, evaluate_backfilling
+from benchmark.metrics import backfill_orders
+from benchmark.metrics.backfill_orders import make_orders
 from benchmark.models.basis import Rotation
 from benchmark.models.heads import Head
 from benchmark.models.module import Portable, load_module, save_module
@@ -111,6 +115,23 @@ def test_priority_sees_what_is_stored(inputs, items):
     known = LastUpdate(of_folders(inputs, **PARAMS)).known_items(items)
     side = np.load(inputs["side1"] / "vectors.npy")
     np.testing.assert_allclose(known.priority, side.mean(1), rtol=1e-6)
+
+
+def test_class_means_are_of_what_the_gallery_stores(inputs, items):
+    stored, queries = np.arange(0, len(items.labels), 2), np.arange(1, len(items.labels), 2)
+    apart = dataclasses.replace(items, query=queries, gallery=stored)
+    update = LastUpdate(of_folders(inputs, **PARAMS))
+    orders, _ = make_orders(["class-distance"], update.known_items(apart))
+    place = np.argsort(orders["class-distance"])
+    vectors = update.state.stored.copy()
+    vectors[queries] = 1e3  # of photographs that a deployment has not
+    update.state = dataclasses.replace(update.state, stored=vectors)
+    moved, _ = make_orders(["class-distance"], update.known_items(apart))
+    other = np.argsort(moved["class-distance"])
+    np.testing.assert_array_equal(np.argsort(place[stored]), np.argsort(other[stored]))
+    taken = backfill_orders.class_distance(vectors[stored], items.labels[stored])
+    wanted = backfill_orders.by_score(taken, items.ids[stored])
+    np.testing.assert_array_equal(np.argsort(other[stored]), wanted)
 
 
 def test_an_order_that_cannot_be_made_says_why(inputs, items):
