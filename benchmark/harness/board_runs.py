@@ -159,7 +159,8 @@ def jobs(
                     "--existing", existing, "--records-only", *changes, *root,
                     *folders,
                 )  # fmt: skip
-                found.append(Job(words, estimate))
+                part = len(methods) / len(status.todo)
+                found.append(Job(words, None if estimate is None else estimate * part))
     return found
 
 

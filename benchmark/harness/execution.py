@@ -34,7 +34,7 @@ Outcome = tuple[dict[str, Any], dict[str, Any]]
 """Facts of a stage; its time, memory and device."""
 OnResult = Callable[[Result], None]
 _OUTCOME = "rank-0.json"
-_REFUSED = "refused.txt"
+_ERRORS: dict[str, type[BenchError]] = {"refused.txt": RefusedError, "failed.txt": FailedError}
 _LARGEST = 1024 * 1024  # bytes; a number an epoch
 _SHARE = 0.03  # of the processor's time, for the calibration workload
 _APART = 1.0  # seconds of the processor between two calibrations of short epochs
@@ -246,6 +246,8 @@ def run_one(
     with store.writing(stage.name) as out:
         if out is None:
             return
+        for name in (*_ERRORS, _OUTCOME):  # an earlier run's
+            (out / name).unlink(missing_ok=True)
         if compute.devices > 1 and isinstance(stage.work, TrainingWork):
             facts, used = _run_in_ranks(stage, store, out, compute)
         else:
@@ -259,7 +261,8 @@ def _run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Ou
 
     Raises:
         RefusedError: If the method refuses, or its training diverges.
-        BenchError: If a process fails, or there are not so many devices.
+        FailedError: If the adapter raises an error of its own.
+        BenchError: If a process is killed, or there are not so many devices.
     """
     from torch.multiprocessing.spawn import ProcessException, spawn
 
@@ -269,14 +272,14 @@ def _run_in_ranks(stage: Stage, store: Store, out: Path, compute: Compute) -> Ou
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
-    (out / _REFUSED).unlink(missing_ok=True)  # an earlier run's
     arguments = (port, stage, store.root, out, compute)
     try:
         # A rank that fails ends the others, which would wait for it for ever.
         spawn(_rank, args=arguments, nprocs=compute.devices)  # type: ignore[no-untyped-call]
     except ProcessException as error:
-        if (out / _REFUSED).exists():
-            raise RefusedError((out / _REFUSED).read_text()) from error
+        for name, kind in _ERRORS.items():
+            if (out / name).exists():
+                raise kind((out / name).read_text()) from error
         raise BenchError(
             f"{stage.title}: process {error.error_index} of {compute.devices} failed: "
             f"{str(error).strip().splitlines()[-1]}"
@@ -301,8 +304,9 @@ def _rank(rank: int, port: int, stage: Stage, root: Path, out: Path, compute: Co
         # Only rank 0 writes an output; all of them resume from its checkpoint.
         with tempfile.TemporaryDirectory() as discarded:
             measured(stage, root, Path(discarded), compute, checkpoints=out)
-    except RefusedError as error:
-        write_whole(out / _REFUSED, str(error))
+    except (RefusedError, FailedError) as error:
+        name = next(name for name, kind in _ERRORS.items() if isinstance(error, kind))
+        write_whole(out / name, str(error))
         raise
 
 

@@ -22,6 +22,7 @@ from benchmark.harness.store import Store
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Variables that say how many threads a process has, read as its libraries are imported."""
+ENDED = "its process was ended from outside, as where memory is short"
 T = TypeVar("T")
 
 
@@ -35,24 +36,37 @@ class Workers:
     def __init__(self, count: int, tasks: int | None = None) -> None:
         context = multiprocessing.get_context("spawn")
         ended, self._alive = context.Pipe(duplex=False)
-        began = (_threads(count), ended)
+        self._threads = _threads(count)
         self._pool = ProcessPoolExecutor(
-            count, context, _begin, began, max_tasks_per_child=tasks
+            count, context, _begin, (ended,), max_tasks_per_child=tasks
         )  # fmt: skip
 
     def submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Have a process call ``work``, a function of a module."""
-        with _without_interrupts():
-            return self._pool.submit(work, *arguments)
+        """Have a process call ``work``, a function of a module.
+
+        The result of a pool with a process that was killed is its BrokenProcessPool.
+        """
+        # Libraries read the environment as they are imported, before any code of ours runs.
+        with _without_interrupts(), _environment(self._threads):
+            try:
+                return self._pool.submit(work, *arguments)
+            except BrokenProcessPool as error:
+                broken: Future[T] = Future()
+                broken.set_exception(error)
+                return broken
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
         if kind is not None:  # nobody waits for what they do
             self._alive.close()
         self._pool.shutdown(cancel_futures=True)
         self._alive.close()
+        if isinstance(error, BrokenProcessPool):
+            raise BenchError(ENDED) from error
 
 
 def _threads(count: int) -> dict[str, str]:
@@ -81,8 +95,22 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin(threads: Mapping[str, str], ended: Connection) -> None:
-    os.environ.update(threads)  # before anything reads them
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables that processes inherit which begin within."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _begin(ended: Connection) -> None:
     threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
 
 
@@ -127,8 +155,8 @@ def _error(future: Future[None], stage: Stage, processes: int) -> RefusedError |
         return error
     except BrokenProcessPool as error:
         raise BenchError(
-            f"{stage.title}: its process was ended from outside, as where memory is short; the "
-            f"next run goes on from here, with fewer than {processes} processes if it is that"
+            f"{stage.title}: {ENDED}; the next run goes on from here, with fewer than {processes} "
+            "processes if it is that"
         ) from error
     return None
 

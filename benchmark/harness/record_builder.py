@@ -242,11 +242,11 @@ def public(argv: list[str]) -> list[str]:
     """A command line for publication: folders of the machine it ran on become ``DIR``.
 
     Example:
-        >>> public(["run", "--data-root", "/home/me/photos", "--out=/tmp/x"])
-        ['run', '--data-root', 'DIR', '--out=DIR']
+        >>> public(["run", "--data-root", "a=/home/me/photos,b=../x", "--set=old.weights=~/x"])
+        ['run', '--data-root', 'a=DIR,b=DIR', '--set=old.weights=DIR']
     """
     # A record is text: what it refuses to hold must not keep a finished run from being read.
-    return [printable(re.sub(r"^(--[\w-]+=)?[/~].*", r"\1DIR", word)) for word in argv]
+    return [printable(re.sub(r"(^|^-\w|[=,])(?:/|~|\.\./)[^,]*", r"\1DIR", word)) for word in argv]
 
 
 def _bounds(result: Result, store: Store, names: list[str]) -> dict[str, dict[str, float | None]]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmark.config.files import bytes_digest
+from benchmark.config.overrides import known_methods
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.graph import SCORING, data_source, record_key
@@ -214,11 +215,14 @@ def request_of(
     """
     settings = {k: v for k, v in record.changed.items() if k != "first_seed"}
     apart = record.first_seed if "first_seed" in record.changed else None
-    return make_requests(
-        [record.method], record.protocol, record.track, data_root=data_root, seeds=[record.seed],
-        settings=settings, first_seed=apart, without_data=without_data,
+    # Settings of methods that ran beside it stand in its record, too.
+    beside = {key.rpartition(".")[0] for key in settings} & known_methods()
+    request = make_requests(
+        [record.method, *sorted(beside)], record.protocol, record.track, data_root=data_root,
+        seeds=[record.seed], settings=settings, first_seed=apart, without_data=without_data,
         precision="32-true" if record.environment.get("precision") == "32-true" else "recipe",
     )[0]  # fmt: skip
+    return replace(request, labels=tuple(dict.fromkeys(("independent", record.method))))
 
 
 def other_work(record: Record, request: Request) -> str:

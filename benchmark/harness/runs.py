@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -79,7 +79,9 @@ def carry_out(
                     queries=queries, anew=existing == "overwrite",
                 )  # fmt: skip
                 try:
-                    execute(plan, stages, compute, reporter, writer.write, engine)
+                    todo = tuple(r for r in plan.results if (r.label, r.seed) not in known)
+                    wanted = replace(plan, results=todo)
+                    execute(wanted, stages, compute, reporter, writer.write, engine)
                 except FailedError as error:
                     failed += error.reasons
                 with suppress(BenchError):  # of a record that is damaged nobody knows
@@ -124,7 +126,10 @@ def _stored_records(request: Request, out: Path, existing: Existing, reporter: R
 def _plan(
     request: Request, known: Records, out: Path, published: PublishedModels | None
 ) -> Plan | None:
-    """The plan of what is not known; ``None`` if all is, as planning loads methods and torch."""
+    """The plan of methods and seeds of which something is not known; ``None`` if all is.
+
+    Planning loads methods and torch.
+    """
     todo = [key for key in request.paths(out) if key not in known]
     labels, seeds = [label for label, _ in todo], sorted({seed for _, seed in todo})
     return request.plan(labels, seeds, published) if todo else None

@@ -214,7 +214,8 @@ class Store:
             old = older_than is not None and entry.age > older_than
             if entry.finished and not old and self.damage(entry.name) is None:
                 continue
-            with suppress(Timeout), self.lock(entry.name, timeout=0):
+            # Another process may just have published or removed it.
+            with suppress(Timeout, FileNotFoundError), self.lock(entry.name, timeout=0):
                 shutil.rmtree(self.path(entry.name) if entry.finished else self._work(entry.name))
                 gone.append(entry)
         for lock in self._within("work"):
@@ -257,7 +258,10 @@ def _walk(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(parent, name)
-            about = path.lstat()
+            try:
+                about = path.lstat()
+            except FileNotFoundError:  # what a running training has just replaced
+                continue
             if not stat.S_ISDIR(about.st_mode):
                 yield path, about
 
@@ -280,8 +284,10 @@ def _is_as_written(path: Path, expected: Mapping[str, Any]) -> bool:
 def _usage(folder: Path) -> tuple[int, float]:
     """Bytes below a folder, and seconds since its newest file was written."""
     about = [each for _, each in _walk(folder)]
-    newest = max([folder.lstat().st_mtime, *(each.st_mtime for each in about)])
-    return sum(each.st_size for each in about), max(0.0, time.time() - newest)
+    with suppress(FileNotFoundError):
+        newest = max([folder.lstat().st_mtime, *(each.st_mtime for each in about)])
+        return sum(each.st_size for each in about), max(0.0, time.time() - newest)
+    return 0, 0.0  # published or removed meanwhile
 
 
 def load_vectors(folder: Path) -> NDArray[np.float32]:

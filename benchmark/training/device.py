@@ -34,6 +34,8 @@ def parse_device(text: str) -> Device:
     most = max(2, os.cpu_count() or 1)
     if name == "cpu" and colon and int(count) > most:
         raise BenchError(f"--device: expected at most cpu:{most} on this machine, got '{text}'")
+    if name == "auto" and colon and int(count) > 1:
+        raise BenchError(f"--device: expected cpu, cuda or mps before ':{count}', got '{text}'")
     return Device(name, int(count) if colon else 1)
 
 

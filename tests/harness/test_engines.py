@@ -66,8 +66,30 @@ def test_a_killed_process_is_told_in_one_line(tmp_path) -> None:
         told = r"^embed: its process was ended .* fewer than 2 processes"
         with pytest.raises(BenchError, match=told):
             processes._error(future, SimpleNamespace(title="embed"), 2)
+        with pytest.raises(BenchError, match=told):  # so does what is begun afterwards
+            processes._error(workers.submit(_killed, None), SimpleNamespace(title="embed"), 2)
+    with pytest.raises(BenchError, match=r"^its process was ended"), processes.Workers(1) as alone:
+        alone.submit(_killed, None).result()
     with pytest.raises(BenchError, match=r"^--processes: expected 1 on a cluster, got 2$"):
         records(tmp_path, Compute("cpu", processes=2, engine="ray"))
+
+
+def _libraries() -> dict[str, int]:
+    from threadpoolctl import threadpool_info
+
+    return {each["internal_api"]: each["num_threads"] for each in threadpool_info()}
+
+
+def test_each_process_has_its_share_of_the_cores(monkeypatch) -> None:
+    """So have libraries that a process loads before it runs any code of ours."""
+    from benchmark.harness import processes
+
+    for name in processes.THREADS:
+        monkeypatch.delenv(name, raising=False)
+    with processes.Workers(os.cpu_count() or 1) as workers:
+        found = workers.submit(_libraries).result()
+    assert found["openblas"] == 1 or os.cpu_count() == 1
+    assert not set(processes.THREADS) & os.environ.keys()
 
 
 @pytest.mark.slow

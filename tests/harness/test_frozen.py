@@ -22,6 +22,7 @@ from benchmark.data.features import Features, StoredViews
 from benchmark.data.serialization import read_dataset
 from benchmark.errors import BenchError, PassedOverWarning, UnsuitedError
 from benchmark.harness.features import ARRAY, ROWS
+from benchmark.harness.repeating import repeat
 from benchmark.harness.requests import make_request
 from benchmark.models.backbones import to_unit, trunk
 from benchmark.models.frozen import StoredFeatures, find_features
@@ -239,6 +240,14 @@ def test_raw_features_are_a_control_of_every_board(done):
     assert np.array_equal(found, wanted.astype(np.float32))
     made = make_request(["raw-features"], "open-class", "toy", seeds=[0]).plan()
     assert made.results[-1].reason == "needs frozen backbones"
+
+
+def test_a_bound_is_repeated_as_itself(done, monkeypatch):
+    """The control that follows it is another method, and settings may be of one beside it."""
+    records, _, store, folder = done
+    monkeypatch.chdir(folder)  # a record names its weights without their folder
+    again = repeat(records["independent"], store=store.root).again
+    assert (again.method, again.scores) == ("independent", records["independent"].scores)
 
 
 def test_costs_count_the_frozen_part(done):

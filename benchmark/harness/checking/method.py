@@ -54,7 +54,7 @@ def check_method(
     """
     _check_declared(label)
     request = make_requests([label], protocol, track, settings=_FEW)[0]
-    result = request.plan().results[-1]
+    result = next(r for r in request.plan().results if r.label == label)
     if result.evaluation is None:
         raise BenchError(f"check {label}: {result.reason}; try another --protocol")
     with tempfile.TemporaryDirectory(prefix="bench-check-") as folder, located(f"check {label}"):
@@ -73,7 +73,7 @@ def check_method(
         yield words
         parts = [part for given in updates for part in given.files()]
         yield from check_replays(own, _seen(result, own), parts, stages, Path(folder))
-        yield from _check_record(request, stages, Path(folder, "runs"))
+        yield from _check_record(label, request, stages, Path(folder, "runs"))
     yield f"{label} is fine"
 
 
@@ -144,8 +144,9 @@ def _check_updates(updates: Sequence[Given]) -> str:
     )
 
 
-def _check_record(request: Request, store: Store, out: Path) -> Iterator[str]:
-    record = carry_out([request], store=store.root, out=out, compute=_CPU)[-1]
+def _check_record(label: str, request: Request, store: Store, out: Path) -> Iterator[str]:
+    records = carry_out([request], store=store.root, out=out, compute=_CPU)
+    record = next(r for r in records if r.method == label)
     missing = [f"{c} {m}" for c, s in record.scores.items() for m, v in s.items() if v is None]
     if missing:
         raise BenchError(f"no score for {', '.join(missing)}")
