@@ -11,7 +11,7 @@ import torch
 
 from benchmark import BenchError, run
 from benchmark.harness.execution import Compute
-from benchmark.training.device import Device, require_here
+from benchmark.training.device import Device, parse_device, require_here
 
 
 def records(tmp_path, compute: Compute):
@@ -33,6 +33,13 @@ def test_more_gpus_than_there_are_begin_no_process(monkeypatch) -> None:
     require_here(Device("cuda", 2))
     with pytest.raises(BenchError, match=r"^--device: expected cuda:9, this machine has 2 of it$"):
         require_here(Device("cuda", 9))
+
+
+@pytest.mark.parametrize("text", ["auto:2", "cpu:5000", "cpu:0", "gpu"])
+def test_more_devices_than_can_be_counted_are_refused(text) -> None:
+    with pytest.raises(BenchError, match=r"^(--device: expected|unknown device)"):
+        parse_device(text)
+    assert parse_device("auto:1") == parse_device("auto") == Device()
 
 
 def test_processes_give_the_same_records(tmp_path, heard, monkeypatch) -> None:
