@@ -17,6 +17,8 @@ from benchmark.tasks.base import RankingTask
 _NEAR = 1e-9
 _OF_CURVES = 1e-4
 """Curves are kept to four decimals."""
+_OF_ROUNDING = 1e-3
+"""Share of queries that may find items in another order whose scores are equal but for rounding."""
 Scores = Mapping[str, float | None]
 
 
@@ -141,7 +143,7 @@ def _of_backfilling(record: Record) -> Iterator[str]:
     names = list(record.models)
     cost = record.cost
     # In one index of longer vectors a query's scores of old items are smaller by a factor of its
-    # own: their order is that of the cross-test, a threshold for all queries is not.
+    # own: their order is that of the cross-test but for rounding, a threshold for all is not.
     longer = cost is not None and (cost.bytes_new or 0) > (cost.bytes_after or 0)
     ends = [record.scores.get(f"{names[-1]}/{name}", {}) for name in (names[-2:][0], names[-1])]
     for order, curves in record.orders.items():
@@ -158,7 +160,8 @@ def _of_backfilling(record: Record) -> Iterator[str]:
                 score = scores.get(metric)
                 if end == 0 and longer and metric.startswith("tpir"):
                     continue
-                if score is not None and abs(curve[end] - score) > _OF_CURVES:
+                most = _OF_ROUNDING if end == 0 and longer else _OF_CURVES
+                if score is not None and abs(curve[end] - score) > most:
                     yield (
                         f"backfilling: {order} {metric} {words} at {curve[end]:.6g}, "
                         f"the score there is {score:.6g}"
