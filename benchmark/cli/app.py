@@ -309,6 +309,7 @@ def main(argv: list[str] | None = None) -> None:
     before, warnings.showwarning = warnings.showwarning, partial(_show, warnings.showwarning)
     try:
         with signals_as_interrupts() as ended, plain_errors():
+            _require_values(sys.argv[1:] if argv is None else argv)
             code = app(args=argv, standalone_mode=False)
             tell_passed_over()
     except TyperException as error:
@@ -334,6 +335,14 @@ def main(argv: list[str] | None = None) -> None:
         echo(f"bench: stopped{more}", err=True)
         code = 128 + ended[0] if ended else code
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _require_values(words: list[str]) -> None:
+    """Refuse an empty word, as of a variable that is not set: a filter without a name is none."""
+    for before, word in zip(["", *words], words, strict=False):
+        if not word.strip() or re.fullmatch(r"--[\w-]+=", word):
+            name = word.rstrip("= ") or (before if before.startswith("-") else "an argument")
+            raise BenchError(f"{name}: expected a value, got none")
 
 
 def _show(

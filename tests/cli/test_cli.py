@@ -54,7 +54,8 @@ def refused(answer, *words: str) -> None:
         (("runn",), ("runn", "run")),
         (("run", "-m", "bct"), ("--protocol",)),
         (("run", "-p", "open-class"), ("--methods", "bench list methods")),
-        (("run", "-p", "open-class", "--dry-run", "-m", ""), ("methods",)),
+        (("run", "-p", "open-class", "--dry-run", "-m", ""), ("-m: expected a value, got none",)),
+        (("table", "runs", "--seeds="), ("--seeds: expected a value, got none",)),
         (
             ("run", "-m", "bct", "-p", "arch-change", "-t", "toy", "--set", "new.model=vti"),
             ("arch-change", "toy", "'vti'", "'vit'"),

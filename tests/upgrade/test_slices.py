@@ -77,6 +77,17 @@ def test_a_query_that_nobody_judged_is_no_item_of_its_name(made, tmp_path):
     assert any(line.startswith("Warning: 2 lines name a query and an item") for line in told)
 
 
+def test_row_numbers_beyond_the_queries_are_of_items(made, tmp_path):
+    """A file of all items puts each query into its item's slice alone."""
+    path = tmp_path / "slices.tsv"
+    path.write_text("".join(f"{k}\t{'odd' if k % 2 else 'even'}\n" for k in range(900)))
+    qrels = {q: {int(row): 1.0} for q, row in enumerate(made.relevant)}
+    found = benchmark.upgrade(**made.whole(qrels=qrels, slices=path)).document["slices"]
+    odd = int((np.asarray(made.relevant) % 2).sum())
+    counts = {each["name"]: each["queries"] for each in found["slices"]}
+    assert counts == {"even": 240 - odd, "odd": odd} and found["unknown"] == 0
+
+
 def test_the_command_and_damaged_files(made, tmp_path):
     words = write_upgrade(tmp_path, made)
     path = write(tmp_path / "slices.tsv", made)

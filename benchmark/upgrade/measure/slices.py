@@ -68,7 +68,9 @@ def slices(study: Study, strategy: str | None) -> Slices:
 def _members(study: Study) -> tuple[dict[str, Ints], int, int]:
     """Name -> places of the judged queries in a slice: by their own id, or a relevant item's.
 
-    With the numbers of lines that name nothing, and that name a query and an item.
+    Ids that are of queries and of items are queries'; row numbers are those of items where the file
+    has more of them than there are queries. With the numbers of lines that name nothing, and that
+    name a query and an item.
     """
     inputs, relevant = study.inputs, study.relevant
     at = {int(q): k for k, q in enumerate(study.queries)}
@@ -76,6 +78,8 @@ def _members(study: Study) -> tuple[dict[str, Ints], int, int]:
     items = range(inputs.gallery.rows) if inputs.gallery_ids is None else inputs.gallery_ids
     wanted = {name for name, _ in inputs.slices}
     known = {str(each): row for row, each in enumerate(items) if str(each) in wanted}
+    if inputs.gallery_ids is None and wanted <= known.keys() and not wanted <= place.keys():
+        place = {}
     by_query: dict[int, set[int]] = {}
     for q, row in zip(*relevant.counted_pairs, strict=True):
         by_query.setdefault(int(row), set()).add(at[int(q)])
