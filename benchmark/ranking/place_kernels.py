@@ -51,7 +51,7 @@ def _before(count: Any, before: Any) -> Any:
 
 @jit
 def _item(there: Any, before: Any, place: Any) -> Any:
-    """Where in a list the ``place``-th item that is there stands; one must be there."""
+    """Position of the ``place``-th item of a list that is there; one must be there."""
     b = np.searchsorted(before, place) - 1  # the last block with fewer before it
     left, k = place - before[b], b * _BLOCK - 1
     while left > 0:
@@ -62,7 +62,7 @@ def _item(there: Any, before: Any, place: Any) -> Any:
 
 @jit
 def _start(ends: Any, k: Any) -> Any:
-    """Where the items begin whose scores equal that at ``k``."""
+    """First position of the items whose scores equal that at ``k``."""
     while k > 0 and ends[k - 1] >= k:
         k -= 1
     return k

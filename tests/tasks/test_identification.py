@@ -55,7 +55,7 @@ def test_each_gallery_and_their_mean(seed) -> None:
 
 
 def test_a_mean_is_of_all_galleries():
-    """What only one gallery has enough outsiders for stands under its own name alone."""
+    """A rate that one gallery alone has outsiders for stands under its own name."""
     x, items = problem(0)
     items.galleries = items.galleries[0][:6], np.concatenate(items.galleries)
     known = Identification().evaluate(x, x, items, {"fpir": [0.1]}).counts

@@ -53,7 +53,7 @@ class LastUpdate:
 
     @cached_property
     def stored(self) -> Stored:
-        """What the gallery stores before the update."""
+        """Vectors and side-information of the gallery before the update."""
         return load_stored(self.work, len(self.work.vectors) - 2)
 
     @cached_property
