@@ -105,9 +105,10 @@ def test_the_report_takes_no_place_twice_and_none_in_a_folder_that_is_read(folde
 @pytest.mark.parametrize("place", [".", "/", "", "/dev/null"])
 def test_what_is_no_file_is_told_before_the_work(folder, tmp_path, monkeypatch, option, place):
     monkeypatch.chdir(tmp_path)
-    refused(f"{option}: expected a file, got ", *words(folder), option, place)
+    told = f"{option}: expected a {'file, got ' if place else 'value, got none'}"
+    refused(told, *words(folder), option, place)
     if option == "--json":
-        refused(f"{option}: expected a file, got ", "perf", "ranking", option, place)
+        refused(told, "perf", "ranking", option, place)
     assert not list(tmp_path.iterdir()) and Path("/dev/null").is_char_device()
 
 
