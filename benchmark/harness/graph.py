@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from benchmark.config import registry
 from benchmark.config.backbones import backbone_version
 from benchmark.config.data_roots import Root, root_of
+from benchmark.config.declarations import DatasetDeclaration
 from benchmark.config.files import digest
 from benchmark.config.reading import Model
 from benchmark.config.recipes import OF_MAPS, PACKAGED, ModelSpec, Recipe, is_here
@@ -139,7 +140,7 @@ def data_source(setup: Setup, data_root: Root) -> Mapping[str, Any]:
     track = setup.track
     if track.needs_root and data_root is None:
         return {"declared": dict(track.facts)}
-    dataset = registry.check_options(track.dataset, track.data, f"track {track.id}: data")
+    dataset = _dataset(setup)
     return dataset.source(root_of(dataset, track.dataset, data_root))
 
 
@@ -177,10 +178,7 @@ def learns_captions(setup: Setup) -> bool:
 
     Earlier code made it of the classes' names; the names of stages and records say so.
     """
-    track = setup.track
-    if setup.protocol.generations[0].queries != "texts":
-        return False
-    return registry.check_options(track.dataset, track.data, f"track {track.id}: data").captioned
+    return setup.protocol.generations[0].queries == "texts" and _dataset(setup).captioned
 
 
 def cosines_of_softmax(model: ModelSpec, label: str) -> bool:
@@ -211,11 +209,13 @@ def stored_means(setup: Setup) -> bool:
 
     Earlier code took the queries into the means; the names of stages and records say so.
     """
+    return "class-distance" in setup.protocol.orders and not _dataset(setup).stores_queries
+
+
+def _dataset(setup: Setup) -> DatasetDeclaration:
+    """The declaration of a track's dataset, with its options."""
     track = setup.track
-    if "class-distance" not in (setup.protocol.orders or ()):
-        return False
-    data = registry.check_options(track.dataset, track.data, f"track {track.id}: data")
-    return not data.stores_queries
+    return registry.check_options(track.dataset, track.data, f"track {track.id}: data")
 
 
 def plain(spec: Model) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Workers:
         self._threads = _threads(count)
         self._pool = ProcessPoolExecutor(
             count, context, _begin, (ended,), max_tasks_per_child=tasks
-        )  # fmt: skip
+        )
 
     def submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
         """Have a process call ``work``, a function of a module.

@@ -159,11 +159,7 @@ class _Run:
             if targets := self._targets(searched.mated):
                 for target, curve in zip(targets, searched.tpir_at_fpir(targets), strict=True):
                     parts.setdefault(base.key("tpir_at_fpir", target), []).append(curve)
-        return {
-            name: np.mean(curves, axis=0).tolist()
-            for name, curves in parts.items()
-            if len(curves) == len(self.searches)
-        }
+        return self._means(parts)
 
     def _targets(self, mated: NDArray[np.bool_]) -> Sequence[float]:
         """Rates that the non-mated probes can measure."""
@@ -229,8 +225,15 @@ class _Run:
             targets = self._targets(searched.mated)
             for point in tpir_at_fpir(searched, targets) if targets else ():
                 parts.setdefault(base.key("tpir_at_fpir", point.target), []).append(point.tpir)
-        of_all = {n: values for n, values in parts.items() if len(values) == len(self.searches)}
-        return scores | {name: float(np.mean(values)) for name, values in of_all.items()}
+        return scores | self._means(parts)
+
+    def _means(self, parts: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+        """The mean over the enrolment galleries of what all of them have."""
+        return {
+            name: np.mean(values, axis=0).tolist()
+            for name, values in parts.items()
+            if len(values) == len(self.searches)
+        }
 
 
 def _searches(state: BackfillState, items: Evaluation) -> Iterator[tuple[Search, Ints]]:
