@@ -267,7 +267,7 @@ def perf(
     if what not in suite.names():
         raise unknown("benchmark", what, suite.names())
     if as_json is not None:
-        writable(as_json.parent, "--json")
+        writable(as_json.parent, "--json", keep=False)
         require_file_place(as_json, "--json")
     document = suite.document(
         what, queries=queries, gallery=gallery, dim=dim, classes=classes, items=items, side=side,

@@ -181,7 +181,7 @@ def plot(
     from benchmark.report.plots.records import plot
 
     records = [one.record for one in selected(runs, methods, protocols, tracks, seeds)]
-    writable(out, "--out")
+    writable(out, "--out", keep=False)
     with plain_io_errors(out):
         paths = plot(records, out, metrics=split(metrics) or None)
     for path in paths:
@@ -233,7 +233,7 @@ def leaderboard(
             echo(freeze_release(runs or [default], freeze, releases))
     if out is None:
         return
-    writable(out, "--out")
+    writable(out, "--out", keep=False)
     drawn = _drawn(runs or [default], options.track_roots(data_root))
     with plain_io_errors(out):
         page, skipped = build_folder(runs or [default], out, releases, drawn)

@@ -291,16 +291,15 @@ def _write(
         result.conversion.save(save_map)
     if report is not None:
         result.save_page(report)
-    lines = []
+    lines = [] if report is None else [f"the page: {report}"]
     if save_map is not None and result.conversion is not None:
         use = f"bench convert {save_map} INPUT OUTPUT"
         if "query_view" in result.conversion.parts:
             use = f'benchmark.Conversion.load("{save_map}").view(queries)'
         lines.append(f"the map: {use}")
     elif save_map is not None:
-        lines.append(f"no map is recommended: {save_map} is not written")
-    if report is not None:
-        lines.append(f"the page: {report}")
+        earlier = "; the one there is of an earlier report" * save_map.exists()
+        lines.append(f"no map is recommended: {save_map} is not written{earlier}")
     return lines
 
 
@@ -385,7 +384,7 @@ def _check_places(
     require_apart(places, read)
     for option, path in places:
         if path is not None:
-            writable(real(path).parent, option)
+            writable(real(path).parent, option, keep=False)
 
 
 def _constraints(given: dict[str, Any], *, ask: bool) -> dict[str, bool]:

@@ -250,20 +250,19 @@ def read_selection(
         BenchError: If a folder has no record, or no record has a chosen value.
     """
     folders = list(roots)
+    named = [_named(path) for root in folders for path in _paths(root)]
+    if named and all(named):  # no record is read in vain
+        _chosen(named, dict.__getitem__, {field: chosen.get(field, ()) for field in named[0]})
     every, damaged = _read(folders, on_damaged, partial(_may_have, chosen))
     selection: list[StoredRecord] = []
     with suppress(BenchError):  # its message names what all records have
-        selection = _chosen(every, chosen)
+        selection = _chosen(every, _value, chosen)
     if not selection:
         every, damaged = _read(folders, on_damaged)
     if on_damaged is not None:
         for error in damaged:
             on_damaged(error)
-    selection = selection or _chosen(every, chosen)
-    if not selection:
-        words = ", ".join(f"{k} {' or '.join(map(str, v))}" for k, v in chosen.items() if v)
-        raise BenchError(f"no record of {words}")
-    return selection
+    return selection or _chosen(every, _value, chosen)
 
 
 def _read(
@@ -277,28 +276,39 @@ def _read(
     return records, damaged + again
 
 
+def _value(stored: StoredRecord, field: str) -> Any:
+    return getattr(stored.record, field)
+
+
 def _chosen(
-    every: Iterable[StoredRecord], chosen: Mapping[str, Sequence[Any]]
-) -> list[StoredRecord]:
-    return choose(
-        list(every), lambda stored, field: getattr(stored.record, field), chosen,
-        "protocol", "no record of {field} '{value}'",
-    )  # fmt: skip
+    every: Sequence[T], value_of: Callable[[T, str], Any], chosen: Mapping[str, Sequence[Any]]
+) -> list[T]:
+    """Those that have the values; a BenchError if one has none of them, or nothing has all."""
+    selection = choose(every, value_of, chosen, "protocol", "no record of {field} '{value}'")
+    if not selection:
+        words = ", ".join(f"{k} {' or '.join(map(str, v))}" for k, v in chosen.items() if v)
+        raise BenchError(f"no record of {words}")
+    return selection
+
+
+def _named(path: Path) -> dict[str, str]:
+    """Values of a record that its path names in the layout that we write; none in another."""
+    *_, top, protocol, track, method, _ = ("", "", "", "", *path.parts)
+    named = {"protocol": protocol, "track": track, "method": method}
+    return {k: v.replace("+", ":") for k, v in named.items()} if top == "measured" else {}
 
 
 def _may_have(chosen: Mapping[str, Sequence[Any]], path: Path) -> bool:
-    """False where a path of the layout that we write has another protocol, track or method."""
-    *_, top, protocol, track, method, _ = ("", "", "", "", *path.parts)
-    if top != "measured":
-        return True
-    named = {
-        "protocol": {protocol.replace("+", ":"), protocol.partition("+")[0]}, "track": {track},
-        "method": {method.replace("+", ":")},
-    }  # fmt: skip
+    """False where a path names another protocol, track or method."""
     return all(
-        field not in named or not values or not named[field].isdisjoint(values)
-        for field, values in chosen.items()
+        not chosen.get(field) or not _layers(value, field == "protocol").isdisjoint(chosen[field])
+        for field, value in _named(path).items()
     )
+
+
+def _layers(value: Any, layered: bool) -> set[Any]:
+    """A value, and the protocol that a setting is of: ``a`` of ``a:b``."""
+    return {value, value.partition(":")[0]} if layered else {value}
 
 
 def choose(
@@ -312,8 +322,7 @@ def choose(
     """
 
     def names(item: T, field: str) -> set[Any]:
-        value = value_of(item, field)
-        return {value, value.partition(":")[0]} if field == layered else {value}
+        return _layers(value_of(item, field), field == layered)
 
     selection = list(items)
     for field, values in chosen.items():

@@ -311,6 +311,11 @@ def test_a_selection_reads_the_chosen_folders_alone(tmp_path) -> None:
     assert code == 2
     assert str(broken) in err
     assert "no record of method 'l3'; known: bct, l2" in err
+    elsewhere.unlink()  # paths alone say it
+    code, _, err = call(*chosen, "-m", "l3")
+    assert (code, err) == (2, "bench: no record of method 'l3'; known: bct, l2\n")
+    code, _, err = call("table", tmp_path, "-p", "open-class", "-t", "c")
+    assert (code, err) == (2, "bench: no record of track 'c'; known: a, b\n")
 
 
 def test_a_protocol_with_settings_is_all_of_them(many) -> None:

@@ -86,6 +86,15 @@ def test_constant_vectors(made, name):
     assert told[0] == f"all vectors of {words} are the same: nothing can be told from them"
 
 
+@pytest.mark.parametrize(("n", "which"), [(400, "all"), (100, "25 % of the"), (8, None)])
+def test_equal_vectors_by_both_models(made, n, which):
+    """Among them vectors of one file in float16."""
+    new = np.r_[made.old[:n].astype(np.float16).astype(np.float32), made.new[n:]]
+    told = [line for line in warnings(made, new_gallery=new) if "one model?" in line]
+    said = f"{which} items with vectors in both old_gallery and new_gallery have the same in both"
+    assert not told if which is None else told[0].startswith(said)
+
+
 def test_queries_that_are_items():
     made = planted(n=120, dim=16)
     qrels = {i: {i: 1.0} for i in range(120)}

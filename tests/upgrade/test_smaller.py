@@ -60,6 +60,19 @@ def test_a_map_that_is_not_there_is_said(tmp_path):
     code, out, _ = call(*words, "--wanted", "0.1", "--no-second-model", "--no-old-model",
                         "--no-sources", "--save-map", saved)  # fmt: skip
     assert code == 0 and "the map: bench convert" in out and saved.is_dir()
+    words = write_upgrade(tmp_path, noise(600))
+    out = call(*words, "--save-map", saved)[1]
+    assert f"{saved} is not written; the one there is of an earlier report" in out
+
+
+def test_a_refused_report_leaves_no_folder(tmp_path):
+    """With the positive control of one that is written where no folder was."""
+    words = write_upgrade(tmp_path, noise(600))
+    page = tmp_path / "new" / "page.html"
+    code, _, err = call(*words, "--report", page, "--fail-if", "nothing<1")
+    assert code == 2 and not page.parent.exists(), err
+    assert call(*words, "--report", page)[0] == 0
+    assert sorted(each.name for each in page.parent.iterdir()) == ["page.html", "page.json"]
 
 
 @pytest.mark.parametrize(("track", "name", "path"), [

@@ -18,8 +18,12 @@ judgements say is then unused, and the few items that are left of a query's are 
 rank than all."""
 _COPIED = 0.05
 """Share of the gallery from which on copies are warned of."""
+_EQUAL = 0.05
+"""Share of the items from which on equal vectors by both models are warned of."""
 _FLAT = 1e-6
 """Share of the largest number by which vectors that are all the same may differ, by rounding."""
+_ROUNDED = 1e-3
+"""Share of an item's largest number by which its two vectors may differ, by float16."""
 _SIDES = {
     REEMBED: ("everything embedded again", "new gallery and queries"),
     KEEP: ("the old model", "old gallery and queries"),
@@ -28,7 +32,7 @@ _SIDES = {
 
 def doubts(study: Study) -> list[str]:
     """Warnings, none where nothing is odd."""
-    lines = (check(study) for check in (_constant, _own, _copies, _sample, _scores))
+    lines = (check(study) for check in (_constant, _equal, _own, _copies, _sample, _scores))
     return [f"Warning: {line}" for found in lines for line in found]
 
 
@@ -46,6 +50,22 @@ def _constant(study: Study) -> Iterator[str]:
 
 def _is_constant(vectors: Floats) -> bool:
     return bool(np.ptp(vectors, axis=0).max() <= _FLAT * np.abs(vectors).max())
+
+
+def _equal(study: Study) -> Iterator[str]:
+    """Items that have one vector by both models, which no two models give."""
+    sample, of = study.first.sample, [rows.name for rows, _ in study.inputs.looked]
+    old, new = sample.old, sample.new
+    if old.shape != new.shape or len(of) != 2 or _is_constant(old):
+        return
+    distance = np.abs(old - new).max(axis=1)
+    share = float((distance <= _ROUNDED * np.abs(old).max(axis=1)).mean())
+    if share > _EQUAL:
+        which = "all" if share == 1 else f"{100 * share:.0f} % of the"
+        yield (
+            f"{which} items with vectors in both {of[0]} and {of[1]} have the same in both: are "
+            "they of one model?"
+        )
 
 
 def _own(study: Study) -> Iterator[str]:

@@ -49,11 +49,11 @@ class UpgradeReport:
         return plain(tables(self.document))
 
     def save_json(self, path: str | Path) -> None:
-        """Write the document; a BenchError if that is not possible."""
+        """Write the document, and its folder; a BenchError if that is not possible."""
         write_json(_placed(path), self.document)
 
     def save_page(self, path: str | Path) -> None:
-        """Write a page, one file that needs nothing else; a BenchError if that is not possible."""
+        """Write a page, one file that needs nothing else, and its folder; errors as above."""
         from benchmark.upgrade.show.page import render
 
         write_whole(_placed(path), render(self.document).encode())
@@ -223,6 +223,8 @@ def _placed(path: str | Path) -> Path:
     place = Path(path)
     if place.is_dir():
         raise BenchError(f"{place}: there is a folder")
-    if not place.parent.is_dir():
-        raise BenchError(f"{place}: its folder does not exist")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BenchError(f"{place}: {error.strerror}") from error
     return place
