@@ -114,7 +114,9 @@ def upgrade(
     given["models"] = _models(given["models"])
     given["labels"] = _labels(given.pop("query_labels"), given.pop("gallery_labels"))
     for name in ("id_column", "vector_column"):
-        given[name] = _columns(f"--{name.replace('_', '-')}", given[name])
+        found = _columns(f"--{name.replace('_', '-')}", given[name])
+        general = len(found) == len(VECTORS) and len({*found.values()}) == 1
+        given[name] = next(iter(found.values())) if general else found
     if not demo:
         _check(given)
     if report is not None:
@@ -184,7 +186,7 @@ def _doctor(names: list[str], given: dict[str, Any], as_json: Path | None) -> No
     """Look at one or two files of vectors, and print a line for each finding."""
     from benchmark.cli.output import echo
     from benchmark.config.files import require_file_place, write_json
-    from benchmark.upgrade.formats import files_read, open_vectors
+    from benchmark.upgrade.formats import files_read, open_vectors, require_columns
     from benchmark.upgrade.read.health import compare, examine, look
 
     if not 1 <= len(names) <= 2:
@@ -193,10 +195,9 @@ def _doctor(names: list[str], given: dict[str, Any], as_json: Path | None) -> No
         require_file_place(as_json, "--json")
         _check_places(None, as_json, None, [p for name in names for p in files_read(name)])
     columns = [_columns(f"--{of}-column", given[f"{of}_column"]) for of in ("vector", "id")]
-    sources = [
-        open_vectors(name, *(found.get(side, "") for found in columns))
-        for name, side in zip(names, INPUTS, strict=False)
-    ]
+    sides = [[found.get(side, "") for found in columns] for side in INPUTS[: len(names)]]
+    require_columns(names, *itertools.chain(*sides))
+    sources = [open_vectors(name, *side) for name, side in zip(names, sides, strict=True)]
     found = [
         finding
         for source in sources for finding in examine(look(source), source.name, str(source.dtype))

@@ -11,6 +11,7 @@ from benchmark.upgrade.decide.gate import Condition, require_known, require_ther
 from benchmark.upgrade.decide.models import ModelComparison, compare_models
 from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
 from benchmark.upgrade.fit.maps import chosen_maps, direction_of
+from benchmark.upgrade.formats import require_columns
 from benchmark.upgrade.measure.backfill_progress import backfill_progress
 from benchmark.upgrade.measure.behind_index import behind_index
 from benchmark.upgrade.measure.bridge import UNPAIRED, Alignment, bridge, refused_strategies
@@ -55,6 +56,8 @@ def upgrade(*arguments: Any, tell: Tell = lambda words: None, **options: Any) ->
 
 def report_on(request: UpgradeRequest, tell: Tell = lambda words: None) -> UpgradeReport:
     """Make the report that a request asks for; as :func:`upgrade`."""
+    columns = (request.vector_column, request.id_column)
+    require_columns(request.files, *(name for name in columns if isinstance(name, str)))
     if request.approximate is not None:
         Settings(request.approximate).require()
     cluster = Cluster() if request.engine == "ray" else None

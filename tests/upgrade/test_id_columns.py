@@ -189,3 +189,22 @@ def test_a_conversion_tells_where_ids_are_from(folder, tmp_path):
     code, told, _ = call("convert", saved, folder / "old.parquet", out, "--force",
                          "--id-column", "-", "--vector-column", "emb")  # fmt: skip
     assert code == 0 and open_vectors(out).ids is None and "ids are" not in told
+
+
+def test_a_column_of_files_that_have_none_is_refused(folder, tmp_path):
+    """A name for all files is of those that have columns; here none has any."""
+    saved, made = tmp_path / "map", planted(n=400, q=60, dim=8)
+    benchmark.get_method("linear").fit(made.old, made.new, distance="cosine").save(saved)
+    old, new, queries = (tmp_path / f"{name}.npy" for name in ("old", "new", "queries"))
+    for path, vectors in ((old, made.old), (new, made.new), (queries, made.queries)):
+        np.save(path, vectors)
+    named = ("--id-column", "docid")
+    arrays = ("upgrade", "--old-gallery", old, "--new-gallery", new, "--queries", queries)
+    for words in (arrays, ("upgrade", "doctor", old, new),
+                  ("convert", saved, old, tmp_path / "out.npy")):  # fmt: skip
+        code, _, err = call(*words, *named)
+        said = f"bench: {old} holds one array: expected no column, got 'docid'\n"
+        assert (code, err) == (2, said)
+        assert call(*words, "--id-column", "-")[0] == 0
+    doctor = ("upgrade", "doctor", folder / "old.parquet")
+    assert call(*doctor, "--vector-column", "emb")[0] == 0

@@ -6,6 +6,7 @@ Formats are imported when they are used: some of them need packages of the extra
 
 import difflib
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,13 @@ def open_vectors(name: str | Path, vector_column: str = "", id_column: str = "")
 def holds_one_array(name: str | Path) -> bool:
     """True of a format without names of arrays or columns."""
     return _ending(_split(str(name))[0]) in _SINGLE
+
+
+def require_columns(names: Sequence[str | Path], *columns: str) -> None:
+    """Raise a BenchError if a column is named, but every file holds one array."""
+    named = [column for column in columns if column not in ("", "-")]
+    if named and names and all(map(holds_one_array, names)):
+        raise BenchError(f"{names[0]} holds one array: expected no column, got '{cut(named[0])}'")
 
 
 def _ending(path: Path) -> str:

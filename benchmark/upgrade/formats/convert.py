@@ -10,7 +10,7 @@ from benchmark.config.places import require_apart
 from benchmark.contract.conversion import Conversion
 from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats
-from benchmark.upgrade.formats import Sink, Source, open_vectors, sink_class
+from benchmark.upgrade.formats import Sink, Source, open_vectors, require_columns, sink_class
 from benchmark.upgrade.formats.joining import Join, join_all, pairs
 from benchmark.upgrade.formats.rows import require_directions, stored_bytes
 from benchmark.upgrade.formats.sink import writing
@@ -75,6 +75,7 @@ def convert(
     own = [] if isinstance(conversion, Conversion) else files_of(Path(conversion))
     if not isinstance(conversion, Conversion):
         conversion = Conversion.load(conversion)
+    require_columns([source] if side is None else [source, side], vector_column, id_column)
     vectors = open_vectors(source, vector_column, id_column)
     beside = None if side is None else open_vectors(side, vector_column, id_column)
     _check_map(conversion, own)

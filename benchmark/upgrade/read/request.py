@@ -349,6 +349,13 @@ class UpgradeRequest:
         able = {each.name: getattr(self, each.name) for each in fields(Constraints)}
         return Constraints(**able | ({"sources": False} if self.gone else {}))
 
+    @property
+    def files(self) -> list[str | Path]:
+        """Files of vectors, in order."""
+        given = [getattr(self, name) for name in VECTORS]
+        given += [each for files in (self.models or {}).values() for each in files]
+        return [each for each in given if isinstance(each, str | Path)]
+
     def column(self, of: str, name: str) -> str:
         """The column of ids or vectors (``of``) of one input."""
         columns = getattr(self, of)
