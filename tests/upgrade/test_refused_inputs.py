@@ -97,7 +97,16 @@ def test_a_column_of_a_file_without_any(made, tmp_path, of):
     np.save(path := tmp_path / "q.npy", made.whole()["queries"])
     said = rf"{of}: .*q\.npy holds one array: expected no 'queries=emb'"
     refused(made, said, queries=path, **{of: {"queries": "emb"}})
-    benchmark.upgrade(**made.whole(queries=path, maps="procrustes", **{of: "emb"}))
+    refused(made, r"q\.npy holds one array: expected no column, got 'emb'", queries=path,
+            **{of: "emb"})  # fmt: skip
+
+
+def test_a_column_of_those_files_that_have_one(made, tmp_path):
+    given = made.whole()
+    np.save(queries := tmp_path / "q.npy", given["queries"])
+    np.savez(old := tmp_path / "old.npz", emb=given["old_gallery"], other=given["new_gallery"])
+    whole = made.whole(queries=queries, old_gallery=old, maps="procrustes", vector_column="emb")
+    benchmark.upgrade(**whole)
 
 
 @pytest.mark.parametrize("words", ["", "linear,", ["linear", " "]])
