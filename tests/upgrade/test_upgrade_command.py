@@ -28,12 +28,13 @@ def folder(tmp_path_factory):
     write(root / "old.parquet", made.old, names)
     write(root / "new.parquet", made.new[rows], names[rows])
     write(root / "q_new.npy", made.queries, np.arange(Q))
-    order = np.random.default_rng(3).permutation(Q)
-    write(root / "q_old.npy", made.old_queries[order], order)
+    order = np.random.default_rng(3).permutation(Q + 1)  # the old model has one query more
+    asked = np.r_[made.old_queries, made.old[:1]]
+    write(root / "q_old.npy", asked[order], order)
     lines = [f"{q} 0 {names[row]} 1" for q, row in enumerate(made.relevant)]
     (root / "qrels.tsv").write_text("\n".join(lines) + "\n")
     (root / "texts.tsv").write_text("".join(f"{q}\t<b>query {q}</b>\n" for q in range(Q)))
-    reads = ["id\treads\n", *(f"{name}\t{k}\n" for k, name in enumerate(names))]
+    reads = ["id\treads\n", *(f"{name}\t{k}\n" for k, name in enumerate(names)), "gone\t9\n"]
     (root / "reads.tsv").write_text("".join(reads))
     return root
 
@@ -65,7 +66,9 @@ def test_a_report_from_files(folder, tmp_path):
     assert document["assumed"]["items"] == 40_000_000 and not document["constraints"]["extra_runs"]
     assert {each["order"] for each in document["backfilling"]} == {"random", "reads"}
     assert "Convert stored vectors (procrustes)" in out and str(page) in out
-    assert f"reads.tsv: {N - 1:,} of {N:,} items are read" in out
+    said = " ".join(out.split())
+    assert f"{N - 1:,} of {N:,} items are read; 1 of {N + 1:,} lines name no item" in said
+    assert f"queries: {Q} rows paired by id; 0 only in" in said and ", 1 only in" in said
     text = page.read_text()
     assert "<b>query" not in text and "&lt;b&gt;query" in text
     assert {path.name for path in tmp_path.iterdir()} == {

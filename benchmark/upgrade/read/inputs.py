@@ -168,9 +168,10 @@ def read_queries(
     """
     distance = request.distance or old.metric or "cosine"
     gallery_ids, query_ids = _numbered(old), _numbered(queries)
-    vectors, old_vectors = _joined_queries(queries, old_queries, distance)
+    vectors, old_vectors, joined = _joined_queries(queries, old_queries, distance)
     qrels, criterion = request_qrels(request, query_ids, gallery_ids)
     own, told = _own_items(request, query_ids, old)
+    told = [*joined, *told]
     if criterion == "qrels":
         told = [str(qrels), *qrels.doubts(queries, old), *told]
     if request.items and request.items < old.rows:
@@ -178,9 +179,10 @@ def read_queries(
             f"Warning: costs are of {request.items:,} items, fewer than the {old.rows:,} of "
             f"{old.name}"
         )
-    reads = None if request.reads is None else read_counts(Path(request.reads), gallery_ids)
-    if reads is not None:
-        told.append(f"{request.reads}: {np.count_nonzero(reads):,} of {old.rows:,} items are read")
+    reads = None
+    if request.reads is not None:
+        reads, line = read_counts(Path(request.reads), gallery_ids)
+        told.append(line)
     return Inputs(
         request, Gallery(old, new, embedded, distance, cluster), [], vectors, old_vectors, qrels,
         criterion, query_ids, old.ids,
@@ -265,13 +267,20 @@ def require_dims(*sides: tuple[Rows | None, Rows]) -> None:
             )
 
 
-def _joined_queries(new: Rows, old: Rows | None, distance: str) -> tuple[Floats, Floats | None]:
-    """Query vectors by both models in the new ones' order; a BenchError if one has no old one."""
+def _joined_queries(
+    new: Rows, old: Rows | None, distance: str
+) -> tuple[Floats, Floats | None, list[str]]:
+    """Query vectors by both models in the new ones' order, and a line on old ones without a new.
+
+    Raises:
+        BenchError: If one has no old one.
+    """
     queries = gather_directions(new, np.arange(new.rows), distance)
     if old is None:
-        return queries, None
+        return queries, None, []
     joined = join_all(new, old, "a vector of every query")
-    return queries, gather_directions(old, joined.right, distance)
+    told = [f"queries: {joined}"] if joined.missing[1] else []
+    return queries, gather_directions(old, joined.right, distance), told
 
 
 def of_queries(queries: Rows, old: Rows, inputs: Inputs) -> list[str]:

@@ -154,10 +154,11 @@ def read_slices(path: Path, *ids: Ids) -> list[tuple[str, str]]:
     return out
 
 
-def read_counts(path: Path, ids: Ids) -> Ints:
+def read_counts(path: Path, ids: Ids) -> tuple[Ints, str]:
     """Read how often each item is read, from lines of an id and a number; 0 where none is given.
 
-    As with slices, a first line may name the columns: ``id`` and ``reads``.
+    As with slices, a first line may name the columns: ``id`` and ``reads``. Beside the counts comes
+    a line that says of how many items, and how many lines are of others.
     """
     out = np.zeros(len(ids), np.int64)
     with located(str(path)):
@@ -176,7 +177,9 @@ def read_counts(path: Path, ids: Ids) -> Ints:
         np.add.at(out, rows[rows >= 0], np.array(counts)[rows >= 0])
         if not out.any():
             raise BenchError("expected reads of items, got 0 of each item of the gallery")
-    return out
+    told = f"{path}: {np.count_nonzero(out):,} of {len(ids):,} items are read"
+    others = int((rows < 0).sum())
+    return out, told + f"; {others:,} of {len(rows):,} lines name no item" * bool(others)
 
 
 def _is_header(raw: bytes) -> bool:
