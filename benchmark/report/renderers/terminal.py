@@ -119,16 +119,21 @@ def _widest(column: Sequence[Text]) -> int:
 def _part(
     table: TextTable, title: str, labels: Sequence[list[Text]], columns: Sequence[list[Text]]
 ) -> Table:
-    """Some columns of a block beside the labels of the rows."""
+    """Some columns of a block beside the labels of the rows.
+
+    Headings are a row, as rich's own stand at the bottom: a label belongs beside the first line.
+    """
     part = Table(
         title=Text(_safe(title), "bold") if title else None, title_justify="left", pad_edge=False,
         min_width=len(title), box=Box(_BOX, ascii=True), show_edge=False, padding=(0, 0, 0, 1),
+        show_header=False,
     )  # fmt: skip
-    for column in labels:
-        part.add_column(column[0])
-    for column in columns:
-        part.add_column(column[0], justify="right", no_wrap=True)
-    lines = zip(*(column[1:] for column in (*labels, *columns)), strict=True)
+    for _ in labels:
+        part.add_column()
+    for _ in columns:
+        part.add_column(justify="right", no_wrap=True)
+    heads, *lines = zip(*(*labels, *columns), strict=True)
+    part.add_row(*heads, style="bold", end_section=True)
     for (ruled, row), line in zip(table.ruled(), lines, strict=True):
         if ruled:
             part.add_section()
