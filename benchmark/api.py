@@ -112,6 +112,8 @@ def get_method(label: str, **params: Any) -> Any:
     Raises:
         BenchError: On an unknown method, variant or parameter.
     """
+    if not isinstance(label, str):
+        raise BenchError(f"method: expected a name, got {label!r:.60}")
     return registry.method(label, params)
 
 

@@ -32,7 +32,10 @@ def make_pairs(method: Method, distance: str, chained: bool, **arrays: Any) -> P
     takes_side = needs_side or any(f.name == "side" for f in dataclasses.fields(method))
     has_side, missing = "side" in given, {*method.needs} - given.keys()
     for refused, reason in (
-        (distance not in ("cosine", "l2"), f"distance: expected cosine or l2, got {distance!r}"),
+        (
+            distance not in ("cosine", "l2"),
+            f"distance: expected cosine or l2, which serves dot, too, got {distance!r}",
+        ),
         (needs_side and not has_side, f"side: {name} needs side-information here, got none"),
         (has_side and not takes_side, f"side: {name} has no use for side-information"),
         ("new_side" in given and not has_side, "new_side: expected together with side"),

@@ -223,6 +223,7 @@ def test_what_is_given_stays_as_it_is(arrays, plain):
         ),
         ({"old_ids": [[1], [2, 3]], "new_ids": range(N)}, "old_ids: expected one id an item"),
         ({"distance": "cosin"}, "distance: expected .* got 'cosin'"),
+        ({"distance": "dot"}, "distance: expected cosine or l2, which serves dot, too, got 'dot'"),
         ({"seed": -1}, "seed: expected a whole number"),
         ({"device": "tpu"}, "unknown device 'tpu'"),
         ({"old_ids": range(N)}, "new_ids: expected the ids of both"),
@@ -260,6 +261,8 @@ def test_what_a_method_needs(arrays, fct):
         benchmark.get_method("bct").fit(arrays["old"], arrays["new"])
     with pytest.raises(BenchError, match="unknown key 'widht'; did you mean 'width'"):
         benchmark.get_method("fct", widht=3)
+    with pytest.raises(BenchError, match="method: expected a name, got None"):
+        benchmark.get_method(None)
     with pytest.raises(BenchError, match="unknown method 'fcd'; did you mean 'fct'"):
         benchmark.get_method("fcd")
 
