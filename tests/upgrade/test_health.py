@@ -120,9 +120,9 @@ def test_vectors_too_extreme_to_be_compared(size):
 def test_one_of_a_kind_is_no_plural():
     x = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)
     x[1] = x[0]
-    assert found(x)["doubles"].words == "1 vector comes twice or more, 0.33 %"
+    assert found(x)["doubles"].words == "1 vector is a copy of another, 0.33 %"
     x[2] = x[0]
-    assert found(x)["doubles"].words.startswith("2 vectors come twice or more")
+    assert found(x)["doubles"].words.startswith("2 vectors are copies of others")
     assert found(x[:1])["rows"].words == "1 vector of 16 numbers, float32"
 
 

@@ -146,8 +146,8 @@ def examine(tally: VectorTally, name: str, stored: str = "float32") -> list[Rema
     found += [_lengths(tally, name), *_scale(tally, name, stored)]
     share = tally.doubles / max(1, tally.rows - tally.broken - tally.zeros - tally.extreme)
     if share:
-        comes = "comes" if tally.doubles == 1 else "come"
-        words = f"{_vectors(tally.doubles)} {comes} twice or more, {_percent(share)}"
+        copies = "is a copy of another" if tally.doubles == 1 else "are copies of others"
+        words = f"{_vectors(tally.doubles)} {copies}, {_percent(share)}"
         found.append(Remark(name, "doubles", words, share > 0.01, share))
     found += _structure(tally, name)
     return found
