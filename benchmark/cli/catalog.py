@@ -110,7 +110,7 @@ def _card(name: str) -> dict[str, Any]:
         from benchmark.report.card import method_card  # reads records, which takes numpy
 
         return method_card(name)
-    if name in registry.protocol_files():
+    if name.partition(":")[0] in registry.protocol_files():
         return load_protocol(name).model_dump()
     if name in registry.track_files():
         return _track_card(load_track(name))

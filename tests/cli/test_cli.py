@@ -129,6 +129,7 @@ def test_lists_and_cards(bench) -> None:
     assert "ratio" in card
     assert "section 4.3" in card
     assert "training cost" in card
+    assert "Architecture change: deeper" in bench("info", "arch-change:deeper")[1]
 
 
 NAMES = [*registry.method_files(), *registry.protocol_files(), *registry.track_files()]
