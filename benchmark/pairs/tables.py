@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmark.config.embedders import Embedder, every_embedder, load_embedder
 from benchmark.errors import BenchError
+from benchmark.metrics.compatibility import LEAST_UPGRADE
 from benchmark.pairs import analysis
 from benchmark.pairs.analysis import LINEAR, ROTATION, Held
 from benchmark.pairs.checks import Check
@@ -346,11 +347,24 @@ class Like:
         if not pairs:
             raise BenchError(f"--like: no pair of {self.old.modality}s was measured")
         order = sorted(pairs.values(), key=lambda its: self.distance(its[0]))
-        exact = order[0][0].name == f"{self.old.id}:{self.new.id}"
+        name = f"{self.old.id}:{self.new.id}"
+        exact = order[0][0].name == name
         lines = [_line(record) for its in order[: _NEAREST + exact] for record in its]
         heads = ("old", "new", *_SHOWN)
         title = "A prior: measured elsewhere, not on your vectors (share of the upgrade kept, %)"
-        return simple_table(title, "pairs-prior", ("pair", "corpus"), heads, lines)
+        others = (
+            "Below it stand the nearest other pairs"
+            if exact
+            else f"{name} is not measured: these are the nearest pairs"
+        )
+        notes = (
+            f"{others}, by their models and these models' sizes.",
+            f"{DASH}: the new model is less than {100 * LEAST_UPGRADE:g} points better there, too "
+            "little to take a share of, or the strategy does not fit the pair.",
+        )
+        return simple_table(
+            title, "pairs-prior", ("pair", "corpus"), heads, lines, notes=notes, grouped=True
+        )
 
 
 def _line(record: PairRecord) -> list[str]:

@@ -83,6 +83,9 @@ def test_the_nearest_pairs_come_first(one):
     table = Like.parse("minilm-l3:minilm-l6").table([other, one])
     lines = [[cell.text for cell in row.labels] for row in table.rows]
     assert [line[0] for line in lines] == ["minilm-l3:minilm-l6", "wordllama-64:mpnet-base"]
+    assert table.notes[0].startswith("Below it stand the nearest other pairs")
+    nearest = Like.parse("minilm-l3:bge-small").table([other, one])
+    assert nearest.notes[0].startswith("minilm-l3:bge-small is not measured: these are")
     assert "prior" in table.title and "not on your vectors" in table.title
     with pytest.raises(BenchError, match="did you mean 'bge-small'"):
         Like.parse("minilm-l6:bge-smal")
