@@ -1,6 +1,7 @@
 """The stage ``features``: images or texts by a frozen backbone, each different one once."""
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from benchmark.harness.cost import multiply_adds
 from benchmark.harness.work import FeatureWork, WorkOnData
 from benchmark.models.backbones import to_unit
 from benchmark.models.embedder_runners import TextEmbedder
+from benchmark.models.frozen import folded
 from benchmark.training.augment import augment
 from benchmark.training.embedding import frozen_backbone
 
@@ -73,8 +75,13 @@ class _Pictures:
         self, spec: ModelSpec, dataset: Dataset, work: FeatureWork[Path], device: torch.device
     ) -> None:  # fmt: skip
         _, self.channels, self.side, _ = dataset.train.images.shape
-        self.network = frozen_backbone(spec, self.channels, self.side).to(device)
-        self.parameters = sum(p.numel() for p in self.network.parameters())
+        network = frozen_backbone(spec, self.channels, self.side)
+        self.parameters = sum(p.numel() for p in network.parameters())
+        size = (self.channels, self.side, self.side)
+        self.multiply_adds = multiply_adds(network, torch.zeros(1, *size))[0]
+        some = torch.linspace(-1, 1, 2 * math.prod(size)).reshape(2, *size)
+        rounded = work.precision == "float16"  # by more than folding changes
+        self.network = (folded(network, some) if rounded else network).to(device)
         self.device, self.view = device, work.view
         self.rng = generator(0, "stored view", self.view)
         self.changes = build(Augment, work.augment or {}, "stage: augment")
@@ -87,11 +94,6 @@ class _Pictures:
         images = images.to(self.device).contiguous(memory_format=torch.channels_last)
         made: np.ndarray = self.network(images).cpu().numpy()
         return made
-
-    @property
-    def multiply_adds(self) -> int:
-        one = torch.zeros(1, self.channels, self.side, self.side)
-        return multiply_adds(self.network.cpu(), one)[0]
 
 
 class _Texts:

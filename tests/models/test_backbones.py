@@ -1,10 +1,13 @@
 """The encoders: shapes, names, and what an embedding may not depend on."""
 
 import pytest
+import timm
 import torch
+from torch import nn
 
 from benchmark.errors import BenchError
 from benchmark.models.backbones import Encoder, check_backbone, to_unit, trunk
+from benchmark.models.frozen import folded
 
 
 def test_a_transformer_takes_the_image_size():
@@ -60,3 +63,30 @@ def test_to_unit():
     images = torch.tensor([0, 255, 51], dtype=torch.uint8)
     torch.testing.assert_close(to_unit(images), torch.tensor([-1.0, 1.0, -0.6]))
     assert images.tolist() == [0, 255, 51]
+
+
+class _NormFirst(nn.Module):
+    """A normalisation that is defined after the convolution, and called before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 3, 3), nn.BatchNorm2d(3)
+
+    def forward(self, images):
+        return self.conv(self.norm(images)).mean((2, 3))
+
+
+@pytest.mark.parametrize("name", ["tf_efficientnet_lite0", "resnet18", "norm first"])
+def test_norms_are_folded_where_that_changes_rounding_alone(name):
+    generator = torch.Generator().manual_seed(0)
+    network = _NormFirst() if name == "norm first" else timm.create_model(name, num_classes=0)
+    for norm in (each for each in network.modules() if isinstance(each, nn.BatchNorm2d)):
+        for values, low in ((norm.running_var, 0.5), (norm.weight.data, 0.5), (norm.bias.data, 0)):
+            values.copy_(low + torch.rand(values.shape, generator=generator))
+    network.eval().requires_grad_(False)
+    images = torch.rand(2, 3, 64, 64, generator=generator) * 2 - 1
+    with torch.inference_mode():
+        found = folded(network, images)
+        left = [each for each in found.modules() if isinstance(each, nn.BatchNorm2d)]
+        assert len(left) == (1 if name == "norm first" else 0)
+        torch.testing.assert_close(found(images), network(images), rtol=1e-3, atol=1e-3)
