@@ -47,6 +47,8 @@ class MethodDeclaration(ABC):
     # False when it makes nothing of the old classifier where a protocol keeps it: then a training
     # is shared with protocols that discard it
     reads_old_head: ClassVar[bool] = True
+    # True where a later update of a sequence asks it all the same if old embeddings have lengths
+    asks_old_lengths: ClassVar[bool] = False
     model_runs: ClassVar[int] = 1  # embedding models that run on a query
     indexes: ClassVar[int] = 1  # of the gallery that are kept, at most at one time
     fitted: ClassVar[bool] = True  # False where no pairs of vectors are needed to fit on

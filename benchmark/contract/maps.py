@@ -182,6 +182,7 @@ class SideInformationMap(LearnedMap):
     """Base of maps of FCT's architecture: h and, before a later update, g of side-information."""
 
     ranges: ClassVar = {"width": "[1, inf)"}
+    asks_old_lengths = True
 
     side: str = "none"  # or a kind of FCT section 5.1, as FastFill appendix B.2
     width: int = 2048  # of the mixer, FCT appendix D.1

@@ -298,11 +298,19 @@ class _Layout:
         work = kind(
             **usual, where=self._where(i), method=label, config=dataclasses.asdict(method),
             source=registry.method_file(label).fingerprint, distance=track.distance,
-            old_head=self.setup.protocol.old_head if method.reads_old_head else "discarded",
+            old_head=self._old_head(method, old),
             cosines=i > 0 and cosines_of_softmax(self.setup.models[i], label), **inputs,
         )  # fmt: skip
         verb = "train" if method.own_model else "fit"
         return Stage(StageTitle(verb, f"{label}{step}", self._seed(i)), work)
+
+    def _old_head(self, method: MethodDeclaration, old: int) -> str:
+        """As the protocol says, where the update of a gallery of generation ``old`` uses it.
+
+        Only a softmax classifier says that embeddings have lengths, and only in a chain.
+        """
+        lengths = old > 0 and self.setup.models[old].head == "softmax" and method.asks_old_lengths
+        return self.setup.protocol.old_head if method.reads_old_head or lengths else "discarded"
 
     def _evaluate(
         self, label: str, method: MethodDeclaration, chain: list[Stage], updates: list[UpdateStage]

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -34,6 +35,7 @@ class Workers:
     """
 
     def __init__(self, count: int, tasks: int | None = None) -> None:
+        self.count = count
         context = multiprocessing.get_context("spawn")
         ended, self._alive = context.Pipe(duplex=False)
         self._threads = _threads(count)
@@ -54,6 +56,11 @@ class Workers:
                 broken: Future[T] = Future()
                 broken.set_exception(error)
                 return broken
+
+    def prepare(self, module: str, count: int) -> None:
+        """Have ``count`` processes import a module before the work that needs it is known."""
+        for _ in range(count):
+            self.submit(_prepare, module)
 
     def __enter__(self) -> Self:
         return self
@@ -110,6 +117,11 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
+def _prepare(module: str) -> None:
+    with suppress(ImportError):  # told by the work that needs it
+        import_module(module)
+
+
 def _begin(ended: Connection) -> None:
     threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
 
@@ -124,6 +136,8 @@ def execute_in_processes(
     progress: PlanProgress,
 ) -> None:  # fmt: skip
     """Run stages in their order, each after its inputs; BenchError if a process is killed."""
+    if any(stage.kind == "features" for stage in stages):
+        workers.prepare("timm", workers.count - 1)  # one of them reads the dataset meanwhile
     left, missing = dict(enumerate(stages, 1)), {stage.name for stage in stages}
     running: dict[Future[None], tuple[Stage, Callable[[float], None], float]] = {}
     while left or running:

@@ -56,18 +56,15 @@ def carry_out(
     writable(out, "--out", keep=False)
     reporter = reporter or Reporter()
     stored = [_stored_records(request, out, existing, reporter) for request in requests]
-    plans = [
-        _plan(request, known, out, published)
-        for request, known in zip(requests, stored, strict=True)
-    ]
-    results = [result for plan in plans if plan is not None for result in plan.results]
-    for label, reason in dict.fromkeys((r.label, r.reason) for r in results):
-        if reason is not None:
-            reporter.left_out(label, reason)
     records, failed = [], list[str]()
     stages = Store(Path(store) if store is not None else default_store())
     removed: set[str] = set()  # what plans share is computed anew once
-    with _engine(compute) as engine:
+    todo = [
+        [key for key in request.paths(out) if key not in known]
+        for request, known in zip(requests, stored, strict=True)
+    ]
+    with _engine(compute, idle=not any(todo)) as engine:
+        plans = _plans(requests, todo, published, reporter)
         for request, known, plan in zip(requests, stored, plans, strict=True):
             if plan is not None:
                 if existing == "overwrite":
@@ -79,8 +76,8 @@ def carry_out(
                     queries=queries, anew=existing == "overwrite",
                 )  # fmt: skip
                 try:
-                    todo = tuple(r for r in plan.results if (r.label, r.seed) not in known)
-                    wanted = replace(plan, results=todo)
+                    new = tuple(r for r in plan.results if (r.label, r.seed) not in known)
+                    wanted = replace(plan, results=new)
                     execute(wanted, stages, compute, reporter, writer.write, engine)
                 except FailedError as error:
                     failed += error.reasons
@@ -123,16 +120,23 @@ def _stored_records(request: Request, out: Path, existing: Existing, reporter: R
     return records
 
 
-def _plan(
-    request: Request, known: Records, out: Path, published: PublishedModels | None
-) -> Plan | None:
-    """The plan of methods and seeds of which something is not known; ``None`` if all is.
+def _plans(
+    requests: Sequence[Request], todo: Sequence[Sequence[Key]], published: PublishedModels | None,
+    reporter: Reporter,
+) -> list[Plan | None]:  # fmt: skip
+    """The plan of what each request has to do, ``None`` for nothing; told is what is left out.
 
     Planning loads methods and torch.
     """
-    todo = [key for key in request.paths(out) if key not in known]
-    labels, seeds = [label for label, _ in todo], sorted({seed for _, seed in todo})
-    return request.plan(labels, seeds, published) if todo else None
+    plans: list[Plan | None] = []
+    for request, keys in zip(requests, todo, strict=True):
+        labels, seeds = [label for label, _ in keys], sorted({seed for _, seed in keys})
+        plans.append(request.plan(labels, seeds, published) if keys else None)
+    results = [result for plan in plans if plan is not None for result in plan.results]
+    for label, reason in dict.fromkeys((r.label, r.reason) for r in results):
+        if reason is not None:
+            reporter.left_out(label, reason)
+    return plans
 
 
 @dataclass(frozen=True)
@@ -234,12 +238,13 @@ def execute(
 
 
 @contextmanager
-def _engine(compute: Compute) -> Iterator[Engine]:
+def _engine(compute: Compute, *, idle: bool) -> Iterator[Engine]:
     """The way to run stages: what it begins serves all plans, and ends with the last one."""
     if compute.engine == "ray":
         yield execute_on_ray
     elif compute.processes > 1:
         with Workers(compute.processes) as workers:
+            workers.prepare("benchmark.harness.stages", 0 if idle else compute.processes)
             yield partial(execute_in_processes, workers)
     else:
         yield execute_locally

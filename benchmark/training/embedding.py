@@ -20,7 +20,7 @@ from benchmark.data.images import EncodedImages
 from benchmark.errors import BenchError
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.frozen import find_features
-from benchmark.models.heads import Head
+from benchmark.models.heads import Head, SimplexHead
 from benchmark.models.weights import load_weights, statistics_of, weights_file
 from benchmark.training.augment import augment
 from benchmark.training.data import TrainingData
@@ -242,13 +242,14 @@ def train_embedding(
         old: Stored old embeddings of the data, ``[n, d_old]``.
         on_epoch: Called before each epoch.
         spec: Spec of the model: whether a triplet loss is added, and how batches are drawn. A
-            method whose classifier stays as it is uses no labels, so has no such loss.
+            method whose classifier stays as it was uses no labels, so has no such loss.
         name: Name of the training in checkpoints and random streams.
     """
     state = nn.Module() if state is None else state  # an empty container is false, yet a state
     budget = Budget.of_epochs(trainer.recipe, len(data))
     still = [not parameter.requires_grad for parameter in head.parameters()]
-    triplet = 0.0 if spec is None or (still and all(still)) else spec.triplet
+    unused = still and all(still) and not isinstance(head, SimplexHead)  # which nothing trains
+    triplet = 0.0 if spec is None or unused else spec.triplet
     learner = _Learner(encoder, head, state, loss, data, old, trainer, budget.steps, triplet)
     order, hand = None, 1
     if spec is not None and spec.per_class:

@@ -124,7 +124,8 @@ class ClassCones(nn.Module):
 
     Source:
         Pan et al., AdvBCT (2023): published code, where LCE is re-implemented so (the largest
-        angle up to 1.5 inter-quartile ranges above the third quartile).
+        angle up to 1.5 inter-quartile ranges above the third quartile; classes of one image have
+        no cone, and do not count).
     """
 
     centre: Tensor
@@ -134,12 +135,15 @@ class ClassCones(nn.Module):
         super().__init__()
         self.register_buffer("centre", class_means(F.normalize(features), labels, n_classes))
         members = angles(features, self.centre[labels])
-        usual = [largest_usual(members[labels == c]) for c in range(n_classes)]
+        own = [members[labels == c] for c in range(n_classes)]
+        usual = [largest_usual(values) if len(values) > 1 else 0.0 for values in own]
         self.register_buffer("theta", torch.tensor(usual))
 
     def forward(self, features: Tensor, labels: Tensor) -> Tensor:
-        """Mean angle by which features lie outside the cone of their class, a scalar."""
-        return (angles(features, self.centre[labels]) - self.theta[labels]).clamp_min(0).mean()
+        """Mean angle by which features lie outside the cone of their class, a scalar; 0 of none."""
+        outside = (angles(features, self.centre[labels]) - self.theta[labels]).clamp_min(0)
+        bounded = self.theta[labels] > 0
+        return outside[bounded].sum() / max(1, int(bounded.sum()))
 
 
 def angles(left: Tensor, right: Tensor) -> Tensor:

@@ -33,6 +33,17 @@ def test_who_says_so() -> None:
     assert not {"bct", "bct-extra", "bt2", "fastfill", "lwf", "nccl"} & set(UNREAD)
 
 
+@pytest.mark.parametrize(("head", "second"), [("softmax", "kept"), ("arcface", "discarded")])
+def test_a_map_in_a_chain_asks_if_old_embeddings_have_lengths(head, second) -> None:
+    """FCT normalises what comes in after an update that normalised what it gave (D.7)."""
+    heads = {f"{model}.head": head for model in ("v1", "v2", "v3")}
+    request = make_request(["fct"], "sequential", "toy", seeds=[0], settings=heads)
+    plan = make_plan(request.setup, ["fct"], [0])
+    result = next(r for r in plan.results if r.label == "fct")
+    found = {stage.title: stage.work.old_head for stage in result.updates}
+    assert found == {"fit fct v1-v2 (seed 0)": "discarded", "fit fct v2-v3 (seed 0)": second}
+
+
 # A training and a closed form here, every other one among the slow tests.
 FAST = ("l2", "procrustes")
 EACH = [m if m in FAST else pytest.param(m, marks=pytest.mark.slow) for m in UNREAD]

@@ -130,6 +130,16 @@ def test_only_what_lies_outside_counts(data):
     assert got == pytest.approx(wanted, rel=1e-4) and wanted > 0.1
 
 
+def test_classes_of_one_image_have_no_cone(data):
+    _, new, labels, _ = data
+    alone = torch.randn(1, new.shape[1], generator=torch.Generator().manual_seed(2))
+    made, own = torch.cat([new, alone]), torch.cat([labels, torch.tensor([4])])
+    borders, fewer = ClassCones(made, own, 5), ClassCones(new, labels, 4)
+    moved = made + torch.linspace(-1, 1, made.numel()).reshape(made.shape)
+    assert borders(moved, own) == fewer(moved[:-1], labels) > 0
+    assert borders(-alone, torch.tensor([4])) == 0
+
+
 def test_borders_of_the_published_code(data):
     """No outlier rule: the smallest cosine counts, that of the outlier."""
     _, new, labels, _ = data

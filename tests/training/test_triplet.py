@@ -142,7 +142,9 @@ def test_triplets_judge_what_goes_into_the_neck_and_the_rest_what_comes_out(
     assert without.neck is None and "neck" not in without.arguments
 
 
-@pytest.mark.parametrize(("method", "judged"), [("asymmetric", 0), ("csd", 0), ("l2", 1)])
+@pytest.mark.parametrize(("method", "judged"), [
+    ("asymmetric", 0), ("csd", 0), ("l2", 1), ("d-simplex", 1),
+])  # fmt: skip
 def test_methods_without_labels_have_no_triplets(tmp_path, monkeypatch, method, judged):
     """They learn from the old vectors of the same images alone, as their papers say."""
     calls = []
