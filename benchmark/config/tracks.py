@@ -23,8 +23,8 @@ class TrackRules(Model):
     distance: Literal["cosine", "l2"] = "cosine"
     """Comparison of embeddings."""
     mirrored: bool = False
-    """Addition of the mirror image's embedding to that of an evaluated image,
-    as the scripts for faces have it; maps are fitted to plain embeddings."""
+    """Mean of the embeddings of an evaluated image and of its mirror image, which the scripts for
+    faces add: the same direction, at the length that maps are fitted to."""
     far: Rates = (1e-4, 1e-3, 1e-2)
     """False accept rates of 1:1 verification."""
     fpir: Rates = (1e-3, 1e-2, 1e-1)

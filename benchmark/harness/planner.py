@@ -191,7 +191,7 @@ class _Layout:
             frozen = tuple(backbone[:1] for backbone in frozen)
         work = kinds.EmbeddingWork[Stage](
             data=self.data, frozen=frozen, model=model, part=part, file=file, views=views,
-            mirrored=mirrored,
+            mirrored="mean" if mirrored else "",
         )  # fmt: skip
         return Stage(StageTitle("embed", f"{of} images: {what}"), work)
 

@@ -173,6 +173,7 @@ def embed(work: kinds.EmbeddingWork[Path], context: Context) -> Facts:
         vectors = embedding.embed(model, items.images, device)
         if work.mirrored:
             vectors += embedding.embed(model, items.images, device, change=embedding.mirror)
+            vectors /= 2  # the lengths that maps are fitted to
     np.save(context.out / VECTORS, vectors)
     return {"n": len(vectors), "dim": int(vectors.shape[1])}
 

@@ -199,7 +199,7 @@ class EmbeddingWork(WorkOnData[T]):
     part: str | PlainValues
     file: str  # of the model
     views: PlainValues | None = None
-    mirrored: bool = False
+    mirrored: str = ""  # ``mean``: of an image and its mirror image
 
 
 @dataclass(frozen=True, kw_only=True)
