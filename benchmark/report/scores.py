@@ -74,11 +74,10 @@ class ScoreTable:
 
     @cached_property
     def rivals(self) -> tuple[MethodScores, ...]:
-        """Methods that may be the best: of the seeds that most have, of as many the longer ones."""
+        """Methods that may be the best, as :func:`benchmark.report.select.rivals`."""
         may = [r for r in self.rows if r.kind == "method" and r.reason is None and r.rival]
-        counts = Counter(row.seeds for row in may)
-        seeds = max(counts, key=lambda each: (counts[each], len(each), each), default=())
-        return tuple(row for row in may if row.seeds == seeds)
+        some = select.of_most_seeds({row.method: row.seeds for row in may})
+        return tuple(row for row in may if row.method in some)
 
     def best(self, metric: str, case: str) -> set[str]:
         """Methods with the best score of a case, or the best ``gain``; none without a rank.

@@ -4,7 +4,8 @@ Derived are the difference of two cases, ``A - B``, and MixBCT's AVG over cross-
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -64,10 +65,28 @@ def unranked(records: Iterable[Record]) -> dict[str, str]:
 
 
 def rivals(records: Iterable[Record]) -> list[str]:
-    """Methods whose score may be the best: all but the independent model and unranked ones."""
+    """Methods whose score may be the best: all but the independent model and unranked ones.
+
+    Of them those of the seeds that most have, as :func:`of_most_seeds`.
+    """
     every = list(records)
-    out = {"independent", *unranked(every)}
-    return [m for m in dict.fromkeys(record.method for record in every) if m not in out]
+    out, seeds = {"independent", *unranked(every)}, dict[str, set[int]]()
+    for record in every:
+        if record.status == "done" and record.method not in out:
+            seeds.setdefault(record.method, set()).add(record.seed)
+    return of_most_seeds({method: tuple(sorted(its)) for method, its in seeds.items()})
+
+
+def of_most_seeds(seeds: Mapping[str, tuple[int, ...]]) -> list[str]:
+    """Methods of the very seeds that most of them have; of as many, the longer ones.
+
+    Example:
+        >>> of_most_seeds({"a": (0,), "b": (0, 1, 2), "c": (0, 1, 2), "d": (1,)})
+        ['b', 'c']
+    """
+    counts = Counter(seeds.values())
+    most = max(counts, key=lambda each: (counts[each], len(each), each), default=())
+    return [method for method, its in seeds.items() if its == most]
 
 
 def self_case(records: Sequence[Record]) -> str:

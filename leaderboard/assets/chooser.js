@@ -224,11 +224,13 @@
     own: { mode: "own", runs: true, sources: true, rewrite: false, images: true },
   };
   for (const a of document.querySelectorAll("a[data-preset]")) {
-    a.addEventListener("click", () => {
+    a.addEventListener("click", (event) => {
+      event.preventDefault(); // whose address has no answers
       const { mode, ...rest } = presets[a.dataset.preset];
       setMode(mode);
       for (const [name, on] of Object.entries(rest)) field(name).checked = on;
       show();
+      document.getElementById("which").scrollIntoView();
     });
   }
   setMode(modeOf());

@@ -13,13 +13,13 @@
 
   const FEW = 3;
   const models = (row) => row[at("seeds")].split(" ").filter(Boolean).length;
-  const percent = (value) => `${Math.round(100 * value)} %`;
+  const percent = (value) => `${Math.round(100 * value)}\u00a0%`;
 
   function score(row, name, about) {
     const [value, low, high] = row.slice(at(name), at(name) + 3);
     const sure = low !== null && value !== null && models(row) >= FEW;
     if (data.shares.includes(name) || name === "upgrade kept") {
-      const wide = sure ? ` ± ${Math.round(100 * Math.max(value - low, high - value))}` : "";
+      const wide = sure ? ` ±\u00a0${Math.round(100 * Math.max(value - low, high - value))}` : "";
       return { text: value === null ? "-" : percent(value) + wide, sort: value, look: sure ? "" : "few" };
     }
     const wide = sure ? `±${print(Math.max(value - low, high - value, 0), about)}` : "";
@@ -41,7 +41,7 @@
     const told = low !== null && (low > 0 || high < 0);
     found.push({ text: answer ?? "-", sort: share, look: !told ? "few" : share === 1 ? "yes" : share === 0 ? "no" : "" });
     const hurts = row[at("hurts")];
-    found.push({ text: hurts === "yes" ? "hurts" : hurts ?? "", look: !sure ? "few" : hurts === "yes" ? "no" : "" });
+    found.push({ text: hurts ?? "", look: !sure ? "few" : hurts === "yes" ? "no" : "" });
     return [...found, null, null];
   }
 
@@ -75,7 +75,9 @@
     cell.append(" ", small);
   }
 
-  const order = new Map();
+  // Sorting a table puts new bodies in place of its own: rows are kept by the place of theirs.
+  const tables = [...document.querySelectorAll(".block table")];
+  const order = new Map(tables.map((table) => [table, [...table.tBodies].map((body) => [...body.rows])]));
   const first = new Map();
   function restore() {
     for (const [cell, was] of first) {
@@ -99,7 +101,7 @@
     data.present = part ? new Set(data.rows.filter((r) => r[at("kind")] === "method").map((r) => r[at("method")])) : null;
     metrics(part);
     if (part) document.querySelectorAll(".block").forEach((block) => fill(block));
-    document.querySelectorAll(".block table").forEach(inOrder);
+    tables.forEach(inOrder);
     document.getElementById("old-models-note").hidden = !part;
     document.dispatchEvent(new CustomEvent("rows"));
   }
@@ -115,16 +117,18 @@
 
   // Rows by score, as the table was at first.
   function inOrder(table) {
-    const rows = order.get(table) || order.set(table, [...table.tBodies].map((body) => [body, [...body.rows]])).get(table);
-    const metric = table.closest(".block").dataset.metric;
-    const score = new Map(data.rows.filter((r) => r[at("metric")] === metric).map((r) => [r[at("method")], r[at("score")] ?? -Infinity]));
-    const better = data.metrics.find((m) => m.key === metric).higher ? 1 : -1;
-    for (const [body, mine] of rows) {
-      const sorted = data.part && !body.classList.contains("bound")
-        ? [...mine].sort((a, b) => better * ((score.get(b.dataset.method) ?? -Infinity) - (score.get(a.dataset.method) ?? -Infinity)) || 0)
-        : mine;
-      body.append(...sorted);
-    }
+    const about = data.metrics.find((m) => m.key === table.closest(".block").dataset.metric);
+    const sign = about.higher ? 1 : -1;
+    const scores = new Map(data.rows.filter((r) => r[at("metric")] === about.key).map((r) => [r[at("method")], r[at("score")]]));
+    // Doing without any method has the score of the old model, where a board has no row for it.
+    const score = (row) => (row.dataset.method ? scores.get(row.dataset.method) : scores.get(row.dataset.bound) ?? about.lower);
+    const rated = (row) => (score(row) ?? null) === null ? -Infinity : sign * score(row);
+    [...table.tBodies].forEach((body, i) => {
+      const mine = order.get(table)[i];
+      const some = data.part && !body.classList.contains("bound");
+      // Equal ones stay in order; the difference of two without a score is no number.
+      body.append(...(some ? [...mine].sort((a, b) => rated(b) - rated(a) || 0) : mine));
+    });
     table.querySelectorAll("thead th").forEach((th, i) => {
       if (i) th.removeAttribute("aria-sort");
       else th.setAttribute("aria-sort", "ascending");
@@ -146,9 +150,11 @@
       lines[i].forEach((said, k) => {
         if (!said) return;
         keep(cells[k]);
-        const blank = !method && (said.text === "-" || k < 2 || k >= cells.length - 5);
+        // Doing without any method keeps what comes with time alone, or nothing.
+        const alone = k === 1 && row[at("kind")] === "independent" && line.classList.contains("without");
+        const blank = !method && !alone && (said.text === "-" || k < 2 || k >= cells.length - 5);
         const sure = method && models(row) >= FEW;
-        if (blank && k === 1) return; // doing without any method keeps what it keeps
+        if (blank && k === 1) return;
         paint(cells[k], blank ? { text: "" } : said, sure ? top[k] : undefined);
       });
       const last = cells[cells.length - 1];

@@ -151,10 +151,11 @@ def metric_data(board: RankedBoard, key: str) -> dict[str, Any]:
     about = numbers.metric(key)
     higher = about.higher_is_better is not False
     points = {}
+    some = {row.method for row in board.table.rivals}
     for row in board.methods:
         scores = (row.cells.get((key, board.own)), row.cells.get((key, board.cross)))
         x, y = (None if score is None else score.value for score in scores)
-        may_win = board.info[row.method].ranked and row.rival
+        may_win = board.info[row.method].ranked and row.method in some
         if x is not None and y is not None and may_win:
             points[row.method] = float(x), float(y)
     return {
@@ -191,7 +192,6 @@ def _backfilling(records: Sequence[Record]) -> dict[str, Any] | None:
     keys = backfilling.curve_metrics(records)
     if not keys:
         return None
-    offline = next(r.backfilling.offline for r in records if r.backfilling and r.orders)
     return {
         "metrics": [{"key": key, "label": numbers.metric(key).label} for key in keys],
         "curves": {
@@ -202,7 +202,8 @@ def _backfilling(records: Sequence[Record]) -> dict[str, Any] | None:
             for key in keys
         },
         "offline": {
-            key: {end: _rounded(value) for end, value in ends} for key, ends in offline.items()
+            key: {end: _rounded(value) for end, value in ends.items()}
+            for key, ends in backfilling.offline_ends(records).items()
         },
         "areas": {
             f"{row.method}\n{row.order}": {key: _rounded(s.value) for key, s in row.areas.items()}

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmark.metrics.cost_model import Assumptions
 from benchmark.metrics.estimate import Estimate
@@ -221,7 +221,7 @@ def _sweep(
 def sentences(info: MethodInfo, boards: Sequence[RankedBoard]) -> list[tuple[str, list[str]]]:
     """``Good for``, ``Bad for`` and ``Costs`` with their words; none of a method without scores."""
     found = [
-        (board, effect)
+        _Kept(board, effect, board.beyond(info.method))
         for board in boards
         if (effect := board.standing.effects.get(info.method)) is not None
         if effect.share.value is not None
@@ -235,58 +235,65 @@ def sentences(info: MethodInfo, boards: Sequence[RankedBoard]) -> list[tuple[str
     ]
 
 
-def _more(board: RankedBoard, effect: Effect) -> float:
-    """The share that it keeps beyond that without any method."""
-    return (effect.share.value or 0.0) - board.without
+class _Kept(NamedTuple):
+    """A method on a board."""
+
+    board: RankedBoard
+    effect: Effect
+    beyond: Estimate  # the share that it keeps beyond doing without any method
+
+    @property
+    def more(self) -> float:
+        """The share beyond; 0 where it is unknown."""
+        return self.beyond.value or 0.0
+
+    @property
+    def is_good(self) -> bool:
+        """True if it keeps more than doing without, beyond the interval where there is one."""
+        sure = self.beyond.low is None or self.beyond.is_above(0)
+        return sure and not self.effect.hurts and self.more >= _GOOD
+
+    @property
+    def is_bad(self) -> bool:
+        """True if it keeps no more than doing without, beyond the interval if there is one."""
+        sure = self.beyond.high is None or self.beyond.is_below(0)
+        return sure and self.more <= 0
 
 
-def _is_good(board: RankedBoard, effect: Effect) -> bool:
-    """Tell a method that keeps more than doing without, beyond the interval where there is one."""
-    low = effect.share.low
-    sure = not effect.enough or low is None or low > board.without
-    return sure and not effect.hurts and _more(board, effect) >= _GOOD
-
-
-def _good(found: Sequence[tuple[RankedBoard, Effect]]) -> list[str]:
+def _good(found: Sequence[_Kept]) -> list[str]:
     """The boards on which it keeps most beyond doing without, those of enough models first."""
-    kept = [each for each in found if _is_good(*each)]
-    best = sorted(kept, key=lambda each: (not each[1].enough, -_more(*each)))
+    kept = [each for each in found if each.is_good]
+    best = sorted(kept, key=lambda each: (not each.effect.enough, -each.more))
     if not best:
         return [
             f"nothing that was measured here: nowhere does it keep {100 * _GOOD:.0f} % of the "
             "upgrade more than no method, beyond its interval and without hurting new/new."
         ]
-    return [_on(*each) for each in best[:_MOST]]
+    return [_on(each) for each in best[:_MOST]]
 
 
-def _bad(found: Sequence[tuple[RankedBoard, Effect]]) -> list[str]:
+def _bad(found: Sequence[_Kept]) -> list[str]:
     """The boards on which doing without is better, or new/new suffers; otherwise the least good.
 
     Better is beyond the interval; boards without one, of few models, come last.
     """
-    hurting = [(b, e) for b, e in found if e.hurts]
-    losing = [each for each in found if _is_bad(*each)]
-    losing.sort(key=lambda each: (not each[1].enough, _more(*each)))
+    hurting = [each for each in found if each.effect.hurts]
+    losing = [each for each in found if each.is_bad]
+    losing.sort(key=lambda each: (not each.effect.enough, each.more))
     parts = []
     if hurting:
         parts.append(f"new/new, which it lowers on {len(hurting)} of {len(found)} boards.")
-    parts += [_on(*each) for each in losing[: _MOST - bool(hurting)]]
+    parts += [_on(each) for each in losing[: _MOST - bool(hurting)]]
     if not parts:
-        least = min(found, key=lambda each: _more(*each))
-        unsure = " beyond its interval" if _more(*least) <= 0 else ""
-        return [f"nothing that was measured here{unsure}; least good:", _on(*least)]
+        least = min(found, key=lambda each: each.more)
+        unsure = " beyond its interval" if least.more <= 0 else ""
+        return [f"nothing that was measured here{unsure}; least good:", _on(least)]
     return parts
 
 
-def _is_bad(board: RankedBoard, effect: Effect) -> bool:
-    """Tell a method that keeps no more than doing without, beyond the interval if there is one."""
-    high = effect.share.high
-    sure = not effect.enough or high is None or high < board.without
-    return sure and _more(board, effect) <= 0
-
-
-def _on(board: RankedBoard, effect: Effect) -> str:
+def _on(kept: _Kept) -> str:
     """The share that it keeps, then the board."""
+    board, effect, _ = kept
     without = board.without
     beside = f", where no method keeps {100 * without:.0f} %" if without else ""
     few = "" if effect.enough else f" ({models_words(effect.models)})"

@@ -79,15 +79,8 @@ def share_cell(effect: Effect | None) -> TextCell:
     if effect is None or effect.share.value is None:
         return TextCell(numbers.DASH, sort="")
     return TextCell(
-        _unbroken(effect.share),
-        sort=f"{effect.share.value:.6g}",
-        look="" if effect.enough else "few",
+        percent(effect.share), sort=f"{effect.share.value:.6g}", look="" if effect.enough else "few"
     )
-
-
-def _unbroken(share: Estimate) -> str:
-    """A share whose interval stands on one line with its sign."""
-    return percent(share).replace("± ", "±\N{NO-BREAK SPACE}")
 
 
 def ranking(board: RankedBoard, metric: str) -> TextTable:
@@ -200,7 +193,7 @@ def _own_cell(effect: Effect, unit: str, part: str) -> TextCell:
         words = f"{effect.reached} of {effect.models}" if effect.reached else "never"
         return TextCell(words if known else numbers.DASH, sort="")
     if part in ("above", "average"):
-        return TextCell(_unbroken(score), sort=f"{score.value:.6g}")
+        return TextCell(percent(score), sort=f"{score.value:.6g}")
     return score_cell(score, unit)
 
 

@@ -212,7 +212,7 @@ def none_words(board: RankedBoard, *, direct: bool) -> list[str]:
     """
     of = board.standing
     above = [
-        m for m in of.in_order if board.info[m].ranked and m in of.effects
+        m for m in of.in_order if board.info[m].ranked and m not in board.unranked
         and of.effects[m].value.value is not None and not of.below(m)
     ]  # fmt: skip
     fine = [m for m in above if not of.effects[m].hurts]
@@ -248,7 +248,10 @@ def direct_words(board: RankedBoard) -> list[str]:
     if board.standing.criterion.kind != "chain" or case not in board.table.cases:
         return []
     rows = {row.method: row.cells.get((metric, case), NO_SCORE) for row in board.methods}
-    known = {m: s for m, s in rows.items() if s.value is not None and board.info[m].ranked}
+    known = {
+        m: s for m, s in rows.items()
+        if s.value is not None and board.info[m].ranked and m not in board.unranked
+    }  # fmt: skip
     today = board.bound("lower", metric)
     best = max(known, key=lambda m: (known[m].known, m), default=None)
     if best is None or today is None or known[best].known <= today:

@@ -224,6 +224,15 @@ class RankedBoard:
         alone = self.standing.effects.get("independent") if self.curved else None
         return 0.0 if alone is None or alone.share.value is None else alone.share.value
 
+    def beyond(self, method: str) -> Estimate:
+        """The share that a method keeps beyond doing without any, on the same old models."""
+        of = self.standing
+        share = of.effects[method].share
+        alone = of.shares.get("independent", {}) if self.curved else {}
+        if not alone or share.value is None:
+            return share
+        return of.margin(method, alone) or Estimate(share.value - self.without)
+
     @cached_property
     def shown_cases(self) -> tuple[str, ...]:
         """Cases of the main table: the day of the update, its other forms, the new model alone."""

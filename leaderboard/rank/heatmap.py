@@ -163,29 +163,31 @@ def cell(board: RankedBoard, method: str) -> TextCell:
     if effect is None:
         return TextCell("n/a", look="na", hint="not applicable")
     if effect.share.value is None:
-        return TextCell("n/a", look="na", hint="the new model alone is hardly better")
+        scored = effect.value.value is not None
+        why = "the new model alone is hardly better" if scored else "no such score"
+        return TextCell("n/a", look="na", hint=why)
     why = board.unranked.get(method, "")
     few = "few" if effect.models < LEAST_MODELS or why else ""
     hurts = "hurts" if effect.hurts else ""
-    look = " ".join(filter(None, (shade(effect.share, board.without), few, hurts)))
+    look = " ".join(filter(None, (shade(effect.share, board.beyond(method)), few, hurts)))
     hint = _hint(effect, why)
     return TextCell(f"{100 * effect.share.value:z.0f}", look=look, hint=hint)
 
 
-def shade(share: Estimate, without: float = 0.0) -> str:
-    """Class of the shade of a share; none where its interval holds that of doing without a method.
+def shade(share: Estimate, beyond: Estimate) -> str:
+    """Class of the shade of a share; none where the share beyond doing without a method may be 0.
 
     Shares of one or two models have no interval, and no shade.
 
     Example:
-        >>> shade(Estimate(0.25, 0.1, 0.4)), shade(Estimate(0.7, 0.6, 0.74), 0.75)
-        ('p2', 'm1')
-        >>> shade(Estimate(-0.3, -0.4, -0.2)), shade(Estimate(0.02, -0.17, 0.21))
-        ('m2', 'open')
+        >>> shade(Estimate(0.7, 0.6, 0.74), Estimate(0.25, 0.1, 0.4))
+        'p4'
+        >>> shade(Estimate(0.7, 0.6, 0.74), Estimate(-0.05, -0.1, -0.01))
+        'm1'
     """
-    if share.is_below(without):
-        return "m2" if share.known < without - _FAR_BELOW else "m1"
-    if not share.is_above(without):
+    if beyond.is_below(0):
+        return "m2" if beyond.known < -_FAR_BELOW else "m1"
+    if not beyond.is_above(0):
         return "open"
     return next((name for limit, name in _SHADES if share.known < limit), "p5")
 

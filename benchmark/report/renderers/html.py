@@ -19,8 +19,8 @@ def escape(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _cell_text(text: str) -> str:
-    """Text of a cell: a narrow one breaks no number from its unit."""
-    return escape(text).replace(" %", "&nbsp;%")
+    """Text of a cell: a narrow one breaks no number from its unit, nor from its sign."""
+    return escape(text).replace(" %", "&nbsp;%").replace("± ", "±&nbsp;")
 
 
 def render(tables: Sequence[TextTable]) -> str:

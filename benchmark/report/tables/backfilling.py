@@ -131,6 +131,20 @@ def _curve(each: OrderCurves, metric: str) -> Sequence[float]:
     return each.curves.get(metric) or dict(zip(_BESIDE, beside, strict=True)).get(metric, ())
 
 
+def offline_ends(records: Iterable[Record]) -> dict[str, dict[str, float | None]]:
+    """Metric -> scores before and after a backfill that is shown when it ends, mean over seeds."""
+    curved = [r for r in records if r.backfilling and r.orders]
+    curved.sort(key=lambda record: record.method == "independent")  # whose old model is the seed's
+    found = [*{r.seed: r.backfilling.offline for r in curved if r.backfilling}.values()]
+    return {
+        key: {
+            "before": mean_score([each[key].before for each in found if key in each]).value,
+            "after": mean_score([each[key].after for each in found if key in each]).value,
+        }
+        for key in found[0]
+    }
+
+
 def curve_metrics(records: Sequence[Record]) -> list[str]:
     """Keys that have curves: scores, flips, and the gap between groups."""
     found = [each for record in records for each in record.orders.values()]

@@ -39,7 +39,7 @@ def _table(members: Sequence[Record], slug: str) -> TextTable:
     scored = {key for r in members for key in r.scores.get(case, {})}
     # Faces are verified and identified, not ranked.
     keys = numbers.ordered(scored & _METRICS) or [k for k in select.metrics(members) if k in scored]
-    rivals = methods.keys() - select.unranked(shown).keys()
+    rivals = select.rivals(shown)
     columns = [
         score_cells({m: case_score(of, case, key) for m, of in methods.items()}, key, rivals)
         for key in keys

@@ -27,7 +27,7 @@ from benchmark.studies.claims.verdicts import KINDS, LEAST_SEEDS, Status
 STATUSES: Mapping[Status, str] = {
     "holds": "Holds on photographs",
     "holds elsewhere": "Holds on other data only",
-    "differs": "Differs between kinds of networks",
+    "differs": "Differs between photographs or networks",
     "open": "Open",
     "fails": "Fails on photographs",
     "fails elsewhere": "Fails on other data only",
@@ -110,7 +110,9 @@ def decided_words(answers: Sequence[Answer]) -> Iterator[str]:
         few = sum(max(len(line.differences) for line in a.lines) < LEAST_SEEDS for a in own)
         reasons = [[line.reason.startswith("no record of") for line in a.lines] for a in own]
         lack = sum(a.status == "open" and any(r) for a, r in zip(own, reasons, strict=True))
+        apart = len(of_status(own, "differs"))
         of_open = [
+            *([f"{apart} on which tracks of photographs contradict each other"] if apart else []),
             *([f"{few} of them with fewer than {LEAST_SEEDS} seeds"] if few else []),
             *([f"{lack} of them without records of a method that they compare"] if lack else []),
         ]
@@ -123,7 +125,11 @@ def decided_words(answers: Sequence[Answer]) -> Iterator[str]:
 
 def differing_words(answers: Sequence[Answer]) -> Iterator[str]:
     """Claims that two kinds of networks decide otherwise, of all that both decide; else nothing."""
-    both = [a for a in answers if sum(a.behind(n).status != "open" for n in NETWORKS) > 1]
+    both = [
+        a
+        for a in answers
+        if sum(a.behind(n).status not in ("open", "differs") for n in NETWORKS) > 1
+    ]
     other = of_status(both, "differs")
     names = ", ".join(f"{a.name} ({_apart(a)})" for a in other)
     if both:
@@ -201,8 +207,8 @@ def list_words(answer: Answer) -> str:
 
 
 def _told(answer: Answer) -> str:
-    told = [(answer.on_kind(kind), kind) for kind in KINDS]
-    return ", ".join(f"{verdict} on {kind}" for verdict, kind in told if verdict != "cannot tell")
+    told = [(" and ".join(sorted(answer.told(kind))), kind) for kind in KINDS]
+    return ", ".join(f"{verdicts} on {kind}" for verdicts, kind in told if verdicts)
 
 
 def sentence(answer: Answer) -> str:

@@ -24,7 +24,7 @@ from benchmark.studies.claims.values import ClaimPlace, MissingValueError, Value
 
 ClaimVerdict = Literal["agrees", "disagrees", "cannot tell"]
 Status = Literal["holds", "holds elsewhere", "differs", "open", "fails", "fails elsewhere"]
-"""On photographs, elsewhere only, otherwise by the kind of networks, or not told anywhere."""
+"""On photographs, elsewhere only, otherwise by the track or networks, or not told anywhere."""
 LEAST_SEEDS = 3
 KINDS = ("photographs", "texts", "drawings", "rendered")
 """Kinds of data, in the order of tables."""
@@ -97,10 +97,11 @@ class Answer:
 
     def on_kind(self, kind: str) -> ClaimVerdict:
         """Some track of the kind tells, and those that tell say the same."""
-        told = self._told(kind)
+        told = self.told(kind)
         return told.pop() if len(told) == 1 else "cannot tell"
 
-    def _told(self, kind: str) -> set[ClaimVerdict]:
+    def told(self, kind: str) -> set[ClaimVerdict]:
+        """Verdicts of the tracks of a kind that tell."""
         return {self.on_track(track) for track in self.tracks(kind)} - {"cannot tell"}
 
     def tracks(self, kind: str) -> list[str]:
@@ -111,17 +112,17 @@ class Answer:
     def status(self) -> Status:
         """Each kind of networks decides apart; where they decide otherwise, neither is taken."""
         found = {self.behind(networks)._decided for networks in NETWORKS} - {"open"}
-        if len({status.partition(" ")[0] for status in found}) > 1:
+        if "differs" in found or len({status.partition(" ")[0] for status in found}) > 1:
             return "differs"
         return min(found, default="open", key=len)  # on photographs before elsewhere
 
     @property
     def _decided(self) -> Status:
         """Photographs decide; where none of them tells all other kinds that tell have to agree."""
-        photographs = self._told("photographs")
+        photographs = self.told("photographs")
         if photographs:
             by_verdict: Mapping[ClaimVerdict, Status] = {"agrees": "holds", "disagrees": "fails"}
-            return by_verdict[photographs.pop()] if len(photographs) == 1 else "open"
+            return by_verdict[photographs.pop()] if len(photographs) == 1 else "differs"
         told = {self.on_kind(kind) for kind in KINDS} - {"cannot tell"}
         if not told:
             return "open"
