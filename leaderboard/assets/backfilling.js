@@ -3,6 +3,7 @@
   "use strict";
   const { data, colour, isLit, dash, sample, chart, tagged, choice, figure, style } = window.kit;
   const backfilling = data.backfilling;
+  const SAMPLE = 38; // pixels of a sample of a line
   // Curves come as their first value and steps, in hundredths of a percent.
   const percent = (steps) => {
     let sum = 0;
@@ -62,7 +63,8 @@
             strokeDasharray: dashed(line),
             render: tagged(line[2] || line[0]),
           })),
-          ...last.map((l, i) => Plot.text([0], { ...(beside ? { frameAnchor: "top-right", dx: 10, dy: 6 + 19 * i } : { frameAnchor: "bottom-left", dy: 58 + 19 * i }), textAnchor: "start", text: () => `${l.method && isLit(l.method) ? sample(l.method) : "━━━"} ${l.label}`, fill: l.look, render: tagged(l.method || l.label.split(" (")[0]) })),
+          // A sample in the line's colour; words in that of all words, as some hues are too pale to read.
+          ...last.flatMap((l, i) => [[l.method && isLit(l.method) ? sample(l.method) : "━━━", l.look, 0], [l.label, "currentColor", SAMPLE]].map(([text, fill, right]) => Plot.text([0], { ...(beside ? { frameAnchor: "top-right", dx: 10 + right, dy: 6 + 19 * i } : { frameAnchor: "bottom-left", dx: right, dy: 58 + 19 * i }), textAnchor: "start", text: () => text, fill, render: tagged(l.method || l.label.split(" (")[0]) }))),
           Plot.tip(rows, Plot.pointer({ x: "x", y: "y", title: (d) => `${d.label}\n${d.x.toFixed(0)} % backfilled: ${d.y.toFixed(1)}` })),
         ],
         caption: `${wait.length ? "Dotted: offline, the old model until all is backfilled. " : ""}${kind === "method" ? "Dashed: oracle orders, which sort by what only backfilling would tell." : ""}`,

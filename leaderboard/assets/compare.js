@@ -32,11 +32,13 @@
     if (a === b || !rows.length) return;
     const table = make("table", make("div", out, undefined, "scroll"), undefined, "flat");
     const head = make("tr", make("thead", table));
-    for (const words of ["board", a, b, "difference, points", "keeps more"]) make("th", head, words);
+    for (const words of ["board", a, b, "difference, points", "keeps more"]) make("th", head, words).scope = "col";
     const body = make("tbody", table);
     for (const { d, i } of rows) {
       const line = make("tr", body);
-      const link = make("a", make("th", line), data.boards[i][1]);
+      const name = make("th", line);
+      name.scope = "row";
+      const link = make("a", name, data.boards[i][1]);
       link.href = `boards/${data.boards[i][0]}.html`;
       make("td", line, data.shares[a][i]);
       make("td", line, data.shares[b][i]);

@@ -149,6 +149,37 @@ def test_the_old_models_quality_filters_table_plots_and_downloads(visit):
     assert "all 3" in page.locator("#old-models option:checked").inner_text()
 
 
+def test_old_models_are_chosen_in_a_sorted_table(visit):
+    """Sorting puts another body in place of the rows'; doing without any method is among them."""
+    page = visit("boards/extended-class-glyphs")
+    chosen, rows = page.get_by_label("Quality of the old model (CMC@1)"), ".block:not([hidden]) tr"
+    order = "all => all.map(e => e.dataset.method || e.dataset.bound).filter(Boolean)"
+    before = page.eval_on_selector_all(rows, order)
+    chosen.select_option(label="55.0 (seed 2)")
+    page.locator(".block:not([hidden]) th", has_text="keeps").first.click()
+    page.wait_for_selector(".block:not([hidden]) th[aria-sort=descending]")
+    page.wait_for_timeout(100)
+    chosen.select_option(label="50.0 (seed 1)")
+    assert methods(page) == ["bct", "l2", "fct"]
+    body = "e => [...e.parentNode.rows].map(r => r.dataset.method || r.dataset.bound)"
+    found = page.eval_on_selector(".block:not([hidden]) .without", body)
+    scores = [
+        50.0 if name.startswith("lower")
+        else float(page.inner_text(f"tr[data-method='{name}'] td >> nth=2").split()[0])
+        for name in found
+    ]  # fmt: skip
+    assert len(scores) > 2 and scores == sorted(scores, reverse=True)
+    chosen.select_option(label="all 3 old models")
+    assert page.eval_on_selector_all(rows, order) == before
+
+
+def test_a_readers_question_stays_in_the_address(visit):
+    page = visit("index")
+    page.locator("a[data-preset=own]").first.click()
+    assert page.is_checked("input[name=mode][value=own]")
+    assert "mode=own" in page.evaluate("location.hash")
+
+
 def test_a_method_is_highlighted_in_all_plots(visit):
     page = visit("boards/open-class-glyphs")
     page.locator(".chip", has_text="mixbct").click()

@@ -58,6 +58,13 @@ def links(page):
     return Links(page)
 
 
+def test_no_page_shows_an_escape(site):
+    """What a page's text cannot hold is shown escaped: nothing of ours is."""
+    for page in pages(site):
+        text = re.sub(r"(?s)<script.*?</script>", "", page.read_text())
+        assert not re.findall(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}", text), page
+
+
 def test_the_same_records_give_the_same_bytes(make, tmp_path):
     records = [make("independent", 0.01, 0.9), make("bct"), make("l2", seed=1)]
     for name in "ab":
