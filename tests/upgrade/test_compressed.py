@@ -138,3 +138,13 @@ def test_whatever_judges_and_compares(made, changes):
     rows = upgrade(**made.whole(compressed=True, **changes)).document["compressed"]
     assert len(rows) == 3 * 7
     assert all(0 <= row["score"]["value"] <= 1 for row in rows)
+
+
+@pytest.mark.parametrize("distance", ["l2", "dot"])
+def test_zeros_are_legal_vectors(made, distance):
+    """A vector of zeros, and one whose beginning is, as of a network that ends with a ReLU."""
+    old = made.old.copy()
+    old[0], old[1, : DIM // 4] = 0, 0
+    given = made.whole(old_gallery=old, distance=distance, compressed=True)
+    forms = upgrade(**given).document["compressed"]
+    assert {row["form"] for row in forms} >= {"float16", "int8", "1/4 of the numbers"}

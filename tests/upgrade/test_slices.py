@@ -146,3 +146,13 @@ def test_slices_of_no_judged_query_say_so(made, tmp_path):
     path.write_text(f"{np.setdiff1d(np.arange(240, 900), made.relevant)[0]}\ta\n")
     code, out, _ = call(*write_upgrade(tmp_path, made), "--slices", path)
     assert code == 0 and "No slice has a judged query." in out
+
+
+def test_where_the_old_model_is_kept_slices_tell_of_re_embedding(made, tmp_path):
+    old = planted(noise=0.0, n=900, q=240, dim=16)
+    same = old.__class__(
+        old.new, old.queries, old.old, old.queries @ old.rotation, old.relevant, old.rotation
+    )
+    document = report(same, tmp_path, write(tmp_path / "slices.tsv", same))
+    assert document["verdict"]["strategy"] == "keep-old"
+    assert document["slices"]["strategy"] == "re-embed"

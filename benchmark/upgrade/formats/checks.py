@@ -78,9 +78,10 @@ def metric_of(word: object) -> str:
     """A file's word for how its vectors compare, as ``cosine``, ``dot`` or ``l2``; else nothing.
 
     Example:
-        >>> metric_of("angular"), metric_of("IP"), metric_of("Euclid"), metric_of("hamming")
+        >>> metric_of(b"angular"), metric_of("IP"), metric_of("Euclid"), metric_of("hamming")
         ('cosine', 'dot', 'l2', '')
     """
+    word = word.decode(errors="replace") if isinstance(word, bytes) else word
     text = str(word).lower().removeprefix("vector_").removesuffix("_ops")
     for metric, words in _METRICS.items():
         if text in words:

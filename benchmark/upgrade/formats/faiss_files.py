@@ -28,7 +28,7 @@ _OTHERS = {
     "quantiser", b"IHNf": "a graph", b"IxPT": "a transform",
 }  # fmt: skip
 """Beginnings of the files of other indexes that are read back, and what they are."""
-_LOSSY = {b"IxSQ", b"IxPq", b"IwSq", b"IwPQ"}
+_LOSSY = {b"IxSQ", b"IxPq", b"IwSq", b"IwPQ", b"IxPT"}
 _METRICS = {0: "dot", 1: "l2"}
 _HEADER = struct.Struct("<iqqqBi")  # dim, rows, two fillers, is trained, metric
 _COUNT = struct.Struct("<Q")
@@ -84,13 +84,21 @@ class FaissSource(PackedSource):
                 f"{_OTHERS[self._kind]} needs the package faiss: pip install 'compatbench[faiss]'"
             ) from error
         with _no_more_than(faiss, require_file(self.path)):
-            index: Any = faiss.read_index(str(self.path), faiss.IO_FLAG_READ_ONLY)
+            # Tables that make a search fast are larger than the file.
+            flags = faiss.IO_FLAG_READ_ONLY | faiss.IO_FLAG_SKIP_PRECOMPUTE_TABLE
+            index: Any = faiss.read_index(str(self.path), flags)
         inner: Any = faiss.downcast_index(index)
         if hasattr(inner, "id_map"):
             self._ids = faiss.vector_to_array(inner.id_map)
             inner = faiss.downcast_index(inner.index)
         if hasattr(inner, "make_direct_map"):
-            inner.make_direct_map()
+            try:
+                inner.make_direct_map()
+            except RuntimeError as error:
+                raise BenchError(
+                    f"{_OTHERS[self._kind]} with ids of their own, or without those that were "
+                    "removed: expected ids in an IndexIDMap around it"
+                ) from error
         self._index, self._kept = inner, index  # the outer one owns the inner
         self.metric = _METRICS.get(index.metric_type, "")
         return (int(index.ntotal), int(index.d)), np.dtype("<f4")

@@ -134,9 +134,8 @@ class _Comparison:
         self.relevant, self.groups = study.first.relevant, study.sample_groups
         self.shares: dict[tuple[str, str], Values] = {}
         """Of a strategy and the state of its index: the found share of each query."""
-        out = ~self.relevant.counted
-        pairs = zip(self.relevant.query[out], self.relevant.row[out], strict=True)
-        self.left_out = {(int(q), int(r)) for q, r in pairs}
+        out = ~self.relevant.counted & np.isin(self.relevant.row, block.rows)
+        self.left_out = self._keys(self.relevant.query[out], self.relevant.row[out])
         self.n_left_out = np.bincount(self.relevant.query[out], minlength=1)
         # An index that is asked for many more than a deployed one finds more of the nearest, too.
         more = min(int(self.n_left_out.max()), TOP)
@@ -170,12 +169,18 @@ class _Comparison:
     def _rows(self, places: Ints) -> Ints:
         return np.where(places < 0, -1, self.block.rows[places])
 
+    def _keys(self, queries: Ints, rows: Ints) -> Ints:
+        """A number for each pair of a query and a row of the gallery."""
+        return np.asarray(queries * self.study.inputs.gallery.rows + rows)
+
     def _counting(self, rows: Ints) -> Ints:
         """The first results without the items that are left out, ``[n, TOP]``; -1 where fewer."""
+        keys = self._keys(np.arange(len(rows))[:, None], rows)
+        kept = (rows >= 0) & ~np.isin(keys, self.left_out)
         found = np.full((len(rows), TOP), -1)
-        for q, mine in enumerate(rows):
-            kept = [r for r in mine.tolist() if r >= 0 and (q, r) not in self.left_out][:TOP]
-            found[q, : len(kept)] = kept
+        for q, (mine, counts) in enumerate(zip(rows, kept, strict=True)):
+            first = mine[counts][:TOP]
+            found[q, : len(first)] = first
         return found
 
     def _scores(self, rows: Ints) -> Values:

@@ -17,6 +17,7 @@ from benchmark.metrics.intervals import usual_step
 from benchmark.metrics.kept_share import Scored, difference, mean
 from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.engine import SHORTEST
 from benchmark.upgrade.formats.rows import number_bytes
 from benchmark.upgrade.measure.evaluation import AGREEMENT
 from benchmark.upgrade.measure.study import Fold, Study, score_more
@@ -30,6 +31,7 @@ WINDOW = 100
 _LEAST_SHARE = 1 / 3  # share of the gallery that must be searched to judge bits
 CUTS = {"3/4": 0.75, "1/2": 0.5, "1/4": 0.25}
 _QUANTILE = 0.999  # share of the absolute numbers that int8 holds without cutting them off
+_HALF = float(np.finfo(np.float16).max)
 WHOLE, HALF, BYTE, BITS = "as stored", "float16", "int8", "binary, rescored"
 
 
@@ -127,7 +129,7 @@ def _forms(
 ) -> list[tuple[str, ResultList, float]]:
     """Form, list and bytes of a vector of all that one list answers."""
     dim = whole.queries.shape[1]
-    half = _then(whole, distance, lambda x: x.astype(np.float16).astype(np.float32))
+    half = _then(whole, distance, lambda x: np.clip(x, -_HALF, _HALF).astype(np.float16))
     step = np.float32(scale)
     byte = _then(whole, distance, lambda x: np.clip(np.round(x / step), -127, 127) * step)
     out = [
@@ -149,7 +151,7 @@ def _then(
 
     def items(block: GalleryBlock) -> Floats:
         out = np.array(change(unit(whole.items(block), distance)), np.float32)
-        out[~out.any(axis=1), 0] = 1e-12
+        out[~out.any(axis=1), 0] = 2 * SHORTEST
         return out
 
     return items

@@ -42,8 +42,8 @@ class Slices:
 
 
 def slices(study: Study, strategy: str | None) -> Slices:
-    """Scores of a strategy by slice; of re-embedding where none is recommended."""
-    name = strategy or REEMBED
+    """Scores of a strategy by slice; of re-embedding where none, or the old model, is advised."""
+    name = REEMBED if strategy in (None, KEEP) else strategy
     against = KEEP if KEEP in study.outcomes else REEMBED
     members, unknown, both = _members(study)
     found, tests = [], dict[str, float]()
@@ -57,7 +57,8 @@ def slices(study: Study, strategy: str | None) -> Slices:
         found.append(Slice(
             label, len(rows), mean(scored[KEEP], some) if KEEP in scored else None,
             mean(scored[REEMBED], some), mean(scored[name], some),
-            difference(scored[name], scored[against], some), loses=False,
+            Estimate(0.0) if name == against else difference(scored[name], scored[against], some),
+            loses=False,
         ))  # fmt: skip
     sure = surely(tests, LEVEL)
     lost = [replace(each, loses=each.name in sure) for each in found]

@@ -38,7 +38,7 @@ class Strategy:
     rebuild: bool = False  # the index is built anew, beside the old one, which serves until then
     merge: TwoLists | None = None
     fitted: FittedMap | None = None
-    stores: tuple[str, ...] = ("old",)  # indexes kept: of old, new, short vectors
+    stores: tuple[str, ...] = ("old",)  # indexes kept: of old, new, short, cut vectors
 
     @classmethod
     def declared(cls, name: str, title: str, label: str, *uses: str, **more: Any) -> "Strategy":
@@ -91,7 +91,8 @@ def cost_of(strategy: Strategy, inputs: Inputs) -> StrategyCost:
     elif fit is not None and fit.direction == "gallery":
         hours = replace(assumed, map_rate=fit.rows_per_s).converting(1.0)
     old, new = (number_bytes(each) for each in (inputs.gallery.stored, inputs.gallery.new.source))
-    sizes = {"old": old * d_old, "new": new * d_new, "short": new * min(d_old, d_new)}
+    least = min(d_old, d_new)
+    sizes = {"old": old * d_old, "new": new * d_new, "short": new * least, "cut": old * least}
     items = int(assumed.items)
     embedded = strategy.merge.new_embeddings if strategy.merge is not None else 0
     return StrategyCost(
@@ -252,7 +253,8 @@ def _add_naive(plan: StrategyPlan, queries: Floats, d_old: int, d_new: int) -> N
     else:
         needs = frozenset({"index"} if d < d_old else ())
         title = f"cut to {d} numbers, old index"
-        naive = Strategy("truncate", title, needs, ("naive",), rebuild=d < d_old)
+        stores = ("cut" if d < d_old else "old",)
+        naive = Strategy("truncate", title, needs, ("naive",), rebuild=d < d_old, stores=stores)
     plan.add(naive, ResultList(queries[:, :d], lambda block: block.old[:, :d]))
 
 

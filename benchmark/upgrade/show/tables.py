@@ -165,7 +165,7 @@ def basis(document: Document) -> list[str]:
     lines = [
         first,
         f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "
-        f"{inputs['fitted']:,} of them, and no item they saw counts as relevant.",
+        f"{inputs['fitted']:,} of them, and no item counts as relevant by a map that saw it.",
     ]
     if inputs["judge"] == "agreement":
         nearest = "nearest" if inputs["nearest"] == 1 else f"{inputs['nearest']} nearest"

@@ -396,5 +396,5 @@ def slice_warnings(document: Document) -> list[str]:
     return [
         f"Warning: {each['name']} ({each['queries']:,} queries) loses "
         f"{numbers.number(-each['gain']['value'])} points ({around(each['gain'])})."
-        for each in found if each["loses"]
+        for each in found if each["loses"] and document["verdict"]["strategy"] != KEEP
     ][:3]  # fmt: skip
