@@ -23,7 +23,7 @@ from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.fit.maps import chosen_maps
 from benchmark.upgrade.measure.evaluation import Evaluated, Scores, evaluate
-from benchmark.upgrade.measure.study import Fold, Study, plan_again, refitted, seen_rows, study
+from benchmark.upgrade.measure.study import Fold, Study, plan_again, refitted, samples_of, study
 from benchmark.upgrade.read.gallery import GalleryBlock, Whole
 from benchmark.upgrade.read.inputs import Inputs, read_inputs
 from benchmark.upgrade.read.qrels import Qrels
@@ -173,7 +173,7 @@ def same(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scores
     """
     inputs = problem.inputs(np.arange(problem.n), queries)
     folds = report.folds
-    plan = cross_fitted(report.first.plan, [fold.plan for fold in folds], seen_rows(folds))
+    plan = cross_fitted(report.first.plan, [fold.plan for fold in folds], samples_of(folds))
     some = [each for each in plan.strategies if each.embeds_gallery]
     return problem.evaluated(inputs, replace(plan, strategies=some)).scores
 
@@ -191,7 +191,7 @@ def others(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scor
     inputs = problem.inputs(np.arange(problem.n), queries)
     folds = report.refits or _halves(problem, inputs, report.first)
     plans = [plan_again(inputs, fold) for fold in folds]
-    return problem.evaluated(inputs, cross_fitted(plans[0], plans, seen_rows(folds))).scores
+    return problem.evaluated(inputs, cross_fitted(plans[0], plans, samples_of(folds))).scores
 
 
 def _halves(problem: CellVectors, inputs: Inputs, fold: Fold) -> list[Fold]:

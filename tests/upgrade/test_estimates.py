@@ -197,6 +197,16 @@ def test_queries_that_share_most_of_their_relevant_items_are_one_group():
     assert relevance({1, 2}, {2, 3}, {4}).groups(np.arange(3)) is None
 
 
+def test_queries_that_are_each_others_answers_are_one_group():
+    """A pair of items, a triple, one that is found by nobody, and a query that is no item."""
+    qrels = relevance({1}, {0}, {3, 4}, {2, 4}, {2, 3}, {7}, {7, 8})
+    own = np.array([0, 1, 2, 3, 4, 5, -1])
+    assert qrels.groups(np.arange(6)) is None  # by their answers alone
+    found = qrels.groups(np.arange(7), own)
+    assert found[0] == found[1] and len(set(found[2:5])) == 1
+    assert len({found[0], found[2], found[5]}) == 3
+
+
 def test_queries_of_a_class_that_come_by_judgements_are_drawn_together():
     """Ten classes of ten queries, easy or hard as a class: intervals by queries are too short."""
     rng, holds, alone = np.random.default_rng(8), 0, 0

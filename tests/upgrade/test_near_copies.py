@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
+from support.upgrades import planted
 
 import benchmark
 from benchmark.metrics.similarity import unit
@@ -78,11 +79,12 @@ def test_a_gallery_without_copies_has_none():
     args = unit(old, "cosine"), true, true.std(axis=1), plain, "cosine"
     found = NearCopies.found(*args, 2 * len(old))
     assert found is not None
-    its = found.of(old)
-    assert (its == np.arange(len(old))).all()  # each is its own nearest
+    its, equal = found.of(old)
+    assert (its == np.arange(len(old))).all() and equal.all()  # each is its own nearest
     rng = np.random.default_rng(1)
     other = rng.standard_normal(old[::COPIES].shape).astype(np.float32)
-    assert (found.of(other) == -1).all()
+    its, equal = found.of(other)
+    assert (its == -1).all() and not equal.any()
 
 
 @settings(deadline=None, max_examples=50)
@@ -91,31 +93,34 @@ def test_numbers_of_copies_above(seed):
     """Beside a loop over copies."""
     rng = np.random.default_rng(seed)
     n_query, items, k, n = rng.integers(1, 5), rng.integers(1, 7), rng.integers(0, 9), 12
-    copied = CopiesFound(np.sort(rng.permutation(50)[:k]), rng.integers(0, items, k))
+    copied = CopiesFound(
+        np.sort(rng.permutation(50)[:k]), rng.integers(0, items, k), rng.random(k) < 0.5
+    )
     true, width = rng.normal(size=(n_query, items)), rng.uniform(0.1, 2, n_query)
     left_out = rng.integers(0, n_query, 6), rng.permutation(50)[:6]
     gone = set(zip(*(side.tolist() for side in left_out), strict=True))
     query, at = rng.integers(0, n_query, n), rng.normal(size=n)
     own = rng.integers(-1, items, n)
-    others, its = copied.above(true, width, left_out, query, at, own)
+    found = copied.above(true, width, left_out, query, at, own)
+    every = list(
+        zip(*(s.tolist() for s in (copied.rows, copied.original, copied.equal)), strict=True)
+    )
     for i in range(n):
-        mine = [
-            (row, original)
-            for row, original in zip(copied.rows.tolist(), copied.original.tolist(), strict=True)
-            if (query[i], row) not in gone
-        ]
-        assert its[i] == sum(original == own[i] for _, original in mine)
-        expected = sum(
-            ndtr((true[query[i], original] - at[i]) / width[query[i]])
-            for _, original in mine
-            if original != own[i]
-        )
-        assert others[i] == pytest.approx(expected, abs=1e-9)
-    whole = copied.above(true, width, left_out, query, at)[0]
-    assert (whole >= others - 1e-9).all()
+        mine = [(o, equal) for row, o, equal in every if (query[i], row) not in gone]
+        q, of_others = query[i], [each for each in mine if each[0] != own[i]]
+        for equal, its in ((False, found.own_near), (True, found.own_equal)):
+            assert its[i] == mine.count((own[i], equal))
+        assert found.equal[i] == sum(true[q, o] >= at[i] for o, equal in of_others if equal)
+        near = [ndtr((true[q, o] - at[i]) / width[q]) for o, equal in of_others if not equal]
+        assert found.near[i] == pytest.approx(sum(near), abs=1e-9)
+    whole = copied.above(true, width, left_out, query, at)
+    assert (whole.near >= found.near - 1e-9).all() and (whole.equal >= found.equal).all()
     wanted = np.arange(50)
     place = {int(row): int(its) for row, its in zip(copied.rows, copied.original, strict=True)}
     assert copied.of_rows(wanted).tolist() == [place.get(row, -1) for row in range(50)]
+    place = {row: its for row, its, equal in every if equal}
+    found = copied.of_rows(wanted, equal=True)
+    assert found.tolist() == [place.get(row, -1) for row in range(50)]
 
 
 def test_the_share_of_copies_above_is_drawn_to_one_half():
@@ -126,3 +131,29 @@ def test_the_share_of_copies_above_is_drawn_to_one_half():
     rival = np.array([[False, True, True, True], [False, False, True, True]])
     share = share_above(copies, true, rival, np.array([0, 1]), np.array([0, 0]))
     assert share == pytest.approx((5 + 1) / (10 + 3))
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_copies_of_items_are_no_upgrade(share):
+    """The old model is the new one, rotated: whatever ties with its copies by one does by both."""
+    made = planted(noise=0.0, n=900, q=200)
+    rng = np.random.default_rng(1)
+    doubled = np.r_[:900, rng.choice(900, int(share * 900), replace=False)]
+    order = rng.permutation(len(doubled))
+    at = np.argsort(order)[made.relevant]
+    new, old = (side[doubled][order] for side in (made.new, made.old))
+    rows = np.union1d(rng.choice(len(new), 400, replace=False), at)
+    arguments = {
+        "old_gallery": old, "new_gallery": new[rows], "queries": made.queries,
+        "old_queries": made.queries @ made.rotation, "maps": "procrustes,linear",
+        "qrels": {q: {int(row): 1.0} for q, row in enumerate(at)},
+        "ids": {"old_gallery": np.arange(len(old)), "new_gallery": rows},
+    }  # fmt: skip
+    for complete in (False, True):
+        whole = {"new_gallery": new, "ids": None} if complete else {}
+        document = benchmark.upgrade(**arguments | whole).document
+        assert document["verdict"]["strategy"] == "keep-old"
+        scores = {each["name"]: each["score"]["value"] for each in document["strategies"]}
+        for name in ("procrustes", "linear", "re-embed", "cascade"):
+            off = 0.015 if name in ("re-embed", "cascade") and not complete else 1e-9
+            assert abs(scores[name] - scores["keep-old"]) < off, (name, complete)

@@ -15,7 +15,7 @@ import numpy as np
 from benchmark.ranking.arrays import Ints, Values
 from benchmark.ranking.engine import Scorer
 from benchmark.upgrade.measure.calibration import Calibration, Counts, log_normal
-from benchmark.upgrade.measure.near_copies import CopiesFound
+from benchmark.upgrade.measure.near_copies import CopiesFound, NearCopies, own_copies
 from benchmark.upgrade.measure.score_model import GROUPS, KINDS, ScoreModel
 from benchmark.upgrade.read.gallery import EmbeddedSample, Gallery, PassJob
 from benchmark.upgrade.read.qrels import RelevantPairs
@@ -103,6 +103,18 @@ class ListEstimate:
         rng = np.random.default_rng([self.of.seed, 5])
         self.fit_on = np.sort(rng.permutation(len(query))[:_FIT_ON])
         self.seen = model.sample_above(query, self.score)
+        if model.copies is not None:  # of which the calibration is told apart
+            np.subtract.at(self.seen, self._own_above(model.copies), 1.0)
+
+    def _own_above(self, copies: NearCopies) -> tuple[Ints, Ints, Ints]:
+        """Near copies of the counted items in the sample, above them: pair, kind and group."""
+        model = self.model
+        at, there = model.sample_places(self.row)
+        some = np.flatnonzero(there)
+        place, other, _ = own_copies(copies, model.rival, self.query[some], at[some])
+        pair = some[place]
+        above = model.true[self.query[pair], other] >= self.score[pair]
+        return pair[above], model.kind[other[above]], model.group[other[above]]
 
     def at(self, held: Values, query: Ints, score: Values) -> Values:
         """Numbers held on the grid, ``[n_query, _GRID, ...]``, at some scores."""
@@ -135,7 +147,8 @@ class ListEstimate:
         self.on_grid = self._expected(np.concatenate([plain, redrawn]))
         start = self._calibrated(0, plain[0], None, None)[0].parameters
         model, ones = self.model, np.ones(len(self.query))
-        copies, own, share = model.copies_above_items(self.query, self.score, self.row)
+        copies, share = model.copies_above_items(self.query, self.score, self.row)
+        own = copies.own_near + copies.own_equal
         draws = []
         for k, weights in enumerate(redrawn, 1):
             calibration, counts, unseen = self._calibrated(k, weights, rng, start)
@@ -145,9 +158,11 @@ class ListEstimate:
             factor = level / mean * each
             own_above = ones
             if model.copies is not None:  # of an item and its copies any may be first
-                own_above = rng.beta(2 * share, 2 * (1 - share), len(own))
-                level = level + copies + own * own_above
-            drawn = _nested(level, self.query, self.score, rng)
+                near = copies.own_near * rng.beta(2 * share, 2 * (1 - share), len(own))
+                own_above = (near + copies.own_equal) / np.maximum(own, 1)
+                level = level + copies.near + near
+            # Of equal ones all are above that are: they are no matter of chance.
+            drawn = _nested(level, self.query, self.score, rng) + copies.equal + copies.own_equal
             shares = self.model.exceeding(weights)
             draws.append(Draw(k, shares, factor, drawn, normal, calibration, weights, own_above))
         return draws

@@ -8,6 +8,7 @@ to stand below most relevant items, whose vectors are true.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class NearCopies:
     distance: str
     reach: float  # largest squared distance of a copy
     width: float  # deviation of its score from its original's, in those of what predictions miss
+    equal: float = 0.0  # largest squared distance of items that differ by rounding alone
 
     @classmethod
     def found(
@@ -73,12 +75,16 @@ class NearCopies:
         ):
             return None
         # Equal items have no width, and rounding some.
-        return cls(items, distance, reach, max(1e-3, float(np.sqrt(error[:, some].mean()))))
+        missed = max(1e-3, float(np.sqrt(error[:, some].mean())))
+        return cls(items, distance, reach, missed, _EQUAL * typical)
 
-    def of(self, old: Floats) -> Ints:
-        """The original of each item ``[k, d_old]``; -1 of those that are no copies, ``[k]``."""
+    def of(self, old: Floats) -> tuple[Ints, Mask]:
+        """The original of each item ``[k, d_old]``, -1 of those that are no copies, ``[k]``.
+
+        And those that are equal to it.
+        """
         place, far = _nearest(unit(old, self.distance), self.originals)
-        return np.where(far <= self.reach, place, -1)
+        return np.where(far <= self.reach, place, -1), far <= self.equal
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,7 @@ class CopiesFound:
 
     rows: Ints
     original: Ints
+    equal: Mask  # those that differ from it by rounding alone
 
     @classmethod
     def joined(cls, parts: Sequence["CopiesFound"]) -> "CopiesFound":
@@ -95,20 +102,28 @@ class CopiesFound:
         return cls(
             np.concatenate([none, *(each.rows for each in parts)]),
             np.concatenate([none, *(each.original for each in parts)]),
+            np.concatenate([none.astype(bool), *(each.equal for each in parts)]),
         )
 
-    def of_rows(self, rows: Ints) -> Ints:
-        """The original of each row; -1 of those that are no copies."""
+    def _places(self, rows: Ints) -> Ints:
+        """The place of each row among these; -1 of those that are no copies."""
         if not len(self.rows):
             return np.full(len(rows), -1)
         at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return np.where(self.rows[at] == rows, self.original[at], -1)
+        return np.where(self.rows[at] == rows, at, -1)
+
+    def of_rows(self, rows: Ints, *, equal: bool = False) -> Ints:
+        """The original of each row; -1 of those that are no copies, or not ``equal`` to it."""
+        at = self._places(rows)
+        if not len(self.rows):
+            return at
+        return np.where((at >= 0) & (self.equal[at] | (not equal)), self.original[at], -1)
 
     def above(
         self, true: Floats, width: Values, left_out: tuple[Ints, Ints], query: Ints,
         scores: Values, own: Ints | None = None,
-    ) -> tuple[Values, Ints]:  # fmt: skip
-        """Copies that are expected to score at least so much; those of the item itself, apart.
+    ) -> "CopiesAbove":  # fmt: skip
+        """Copies that score at least so much; those of the item itself apart.
 
         Args:
             true: New scores of all queries with the sample, ``[n_query, a]``.
@@ -117,57 +132,84 @@ class CopiesFound:
             query: Of each score, ``[n]``.
             scores: Where copies are counted, ``[n]``.
             own: Place in the sample of the item that has the score, ``[n]``; -1 of none.
-
-        Returns:
-            The number of other items' copies, and of copies of ``own`` wherever they score.
         """
         from scipy.special import ndtr
 
-        others, its = np.zeros(len(query)), np.zeros(len(query), np.int64)
+        found = CopiesAbove(np.zeros(len(query)), *np.zeros((3, len(query)), np.int64))
         if not len(self.rows):
-            return others, its
-        copies = np.bincount(self.original, minlength=true.shape[1])
-        originals = np.flatnonzero(copies)
-        there = self.of_rows(left_out[1])
+            return found
+        # Of each item of the sample the copies that are near it, and those that are equal.
+        kind, n = self.equal.astype(np.int64), true.shape[1]
+        copies = np.bincount(2 * self.original + kind, minlength=2 * n)
+        originals = np.unique(self.original)
+        at = self._places(left_out[1])
         order = np.argsort(query, kind="stable")
         ends = np.searchsorted(query[order], np.arange(len(true) + 1))
         for q in np.unique(query):
             mine = order[ends[q] : ends[q + 1]]
-            gone = there[(left_out[0] == q) & (there >= 0)]
-            number = copies - np.bincount(gone, minlength=len(copies))
-            chance = ndtr((true[q, originals] - scores[mine, None]) / width[q])
+            gone = at[(left_out[0] == q) & (at >= 0)]
+            left = np.bincount(2 * self.original[gone] + kind[gone], minlength=2 * n)
+            near, equal = (copies - left).reshape(n, 2).T
+            score, its = scores[mine, None], true[q, originals]
+            chance, sure = ndtr((its - score) / width[q]), its >= score
             if own is not None:
-                its[mine] = np.where(own[mine] >= 0, number[own[mine]], 0)
-                chance[originals == own[mine, None]] = 0.0
-            others[mine] = chance @ number[originals]
-        return others, its
+                there = own[mine] >= 0
+                found.own_near[mine] = np.where(there, near[own[mine]], 0)
+                found.own_equal[mine] = np.where(there, equal[own[mine]], 0)
+                alone = originals == own[mine, None]
+                chance, sure = np.where(alone, 0.0, chance), sure & ~alone
+            found.near[mine] = chance @ near[originals]
+            found.equal[mine] = sure @ equal[originals]
+        return found
 
 
-def share_above(copies: NearCopies, true: Floats, rival: Mask, query: Ints, own: Ints) -> float:
-    """Share of a relevant item's copies that score at least as it does, by those in the sample.
+class CopiesAbove(NamedTuple):
+    """Numbers of copies that score at least as high as some items, ``[n]`` each."""
 
-    Half of them where queries say nothing of which copy they want; fewer where each is made for one
-    item. Drawn to one half as by ten copies.
+    near: Values  # of other items, as expected; without equal ones
+    equal: Ints  # of other items that they are equal to
+    own_near: Ints  # of the item itself, wherever they score
+    own_equal: Ints  # of the item itself, equal to it
+
+
+def own_copies(copies: NearCopies, rival: Mask, query: Ints, own: Ints) -> tuple[Ints, Ints, Mask]:
+    """Near copies of relevant items in the sample.
 
     Args:
         copies: Those of the gallery; their originals are the sample.
-        true: New scores of all queries with the sample, ``[n_query, a]``.
-        rival: Those that are not relevant, ``[n_query, a]``.
+        rival: Items that are not relevant, ``[n_query, a]``.
         query: Of each relevant pair, ``[n]``.
         own: Place of its item in the sample, ``[n]``.
+
+    Returns:
+        The pair of each, its place in the sample, and those that are equal to the pair's item.
     """
-    seen, above = float(LEAST_PAIRS), LEAST_PAIRS / 2
+    none = np.zeros(0, np.int64)
+    found = [(none, none, none.astype(bool))]
     items, again = np.unique(own, return_inverse=True)
     for a in range(0, len(items), _BLOCK):
         far = _squared(copies.originals[items[a : a + _BLOCK]], copies.originals)
         pairs = np.flatnonzero((again >= a) & (again < a + _BLOCK))
         near = (far <= copies.reach)[again[pairs] - a] & rival[query[pairs]]
         near[np.arange(len(pairs)), own[pairs]] = False
-        pair, other = np.nonzero(near)
-        q = query[pairs[pair]]
-        seen += len(q)
-        above += float((true[q, other] >= true[q, own[pairs[pair]]]).sum())
-    return above / seen
+        at, other = np.nonzero(near)
+        found.append((pairs[at], other, far[again[pairs[at]] - a, other] <= copies.equal))
+    pair, other, equal = (np.concatenate(each) for each in zip(*found, strict=True))
+    return pair, other, equal
+
+
+def share_above(copies: NearCopies, true: Floats, rival: Mask, query: Ints, own: Ints) -> float:
+    """Share of a relevant item's copies that score at least as it does, by those in the sample.
+
+    Of copies that are not equal to it, as of equal ones all do. Half of them where queries say
+    nothing of which copy they want; fewer where each is made for one item. Drawn to one half as by
+    ten copies. ``true`` are new scores of all queries with the sample, ``[n_query, a]``, the others
+    as of :func:`own_copies`.
+    """
+    pair, other, equal = own_copies(copies, rival, query, own)
+    pair, other = pair[~equal], other[~equal]
+    above = true[query[pair], other] >= true[query[pair], own[pair]]
+    return (LEAST_PAIRS / 2 + float(above.sum())) / (LEAST_PAIRS + len(pair))
 
 
 def _squared(some: Floats, items: Floats) -> Values:

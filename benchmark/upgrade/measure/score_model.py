@@ -27,7 +27,7 @@ from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged
 from benchmark.training.closed_form import ridge
-from benchmark.upgrade.measure.near_copies import CopiesFound, NearCopies, share_above
+from benchmark.upgrade.measure.near_copies import CopiesAbove, CopiesFound, NearCopies, share_above
 from benchmark.upgrade.read.gallery import EmbeddedSample, Taking, places_of
 
 KINDS = 2
@@ -268,23 +268,22 @@ class ScoreModel:
         if self.copies is None:
             return np.zeros(len(query))
         width = self.copies.width * self.width
-        return self.copied.above(self.true, width, self.left_out, query, scores)[0]
+        found = self.copied.above(self.true, width, self.left_out, query, scores)
+        return found.near + found.equal
 
     def copies_above_items(
         self, query: Ints, scores: Values, rows: Ints
-    ) -> tuple[Values, Ints, float]:
+    ) -> tuple[CopiesAbove, float]:
         """Near copies against relevant items, of the gallery's ``rows``, that have these scores.
 
-        Returns:
-            The number of other items' copies that is expected above each, ``[n]``; that of its own
-            ones, ``[n]``; and the share of these that is above, on average.
+        And the share of an item's own copies, but for equal ones, that is above it on average.
         """
         if self.copies is None:
-            return np.zeros(len(query)), np.zeros(len(query), np.int64), 0.5
+            return CopiesAbove(np.zeros(len(query)), *np.zeros((3, len(query)), np.int64)), 0.5
         at, there = self.sample_places(rows)
         share = share_above(self.copies, self.true, self.rival, query[there], at[there])
         width, own = self.copies.width * self.width, np.where(there, at, -1)
-        return *self.copied.above(self.true, width, self.left_out, query, scores, own), share
+        return self.copied.above(self.true, width, self.left_out, query, scores, own), share
 
     def foreseen(self, query: Ints, place: Values) -> Values:
         """Mean new scores of predicted ones in standard deviations."""
@@ -318,9 +317,10 @@ class BinCounts:
         while (block := (yield)) is not None:
             bare = np.setdiff1d(np.arange(len(block.rows)), block.places, assume_unique=True)
             if self.copies is not None:
-                original = self.copies.of(block.old[bare])
+                original, equal = self.copies.of(block.old[bare])
                 is_copy = original >= 0
-                copied.append(CopiesFound(block.rows[bare[is_copy]], original[is_copy]))
+                rows = block.rows[bare[is_copy]]
+                copied.append(CopiesFound(rows, original[is_copy], equal[is_copy]))
                 bare = bare[~is_copy]
             relevant = np.isin(block.rows[bare], self.relevant_rows)
             for kind in range(KINDS):

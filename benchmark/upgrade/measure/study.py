@@ -138,7 +138,7 @@ def study(inputs: Inputs, labels: Sequence[str], tell: Tell = lambda words: None
         n = int(first.sample.held.sum())
         every = np.arange(first.relevant.n_queries)
         return Study(inputs, every, None, outcomes, first.relevant, held_out.ranks, n, first, [])
-    plan = cross_fitted(first.plan, [fold.plan for fold in folds], seen_rows(folds))
+    plan = cross_fitted(first.plan, [fold.plan for fold in folds], samples_of(folds))
     found = on_whole(inputs, plan, first.sample, relevant, tell)
     outcomes, ranks = _outcomes(inputs, plan, found, relevant, agreement)
     groups = inputs.groups(relevant.answered)
@@ -208,9 +208,9 @@ def _interim(inputs: Inputs, fits: Sequence[FittedMap], held_out: HeldOut) -> In
     return Interim(f"so far, {label} among {held:,} held-out items: {shown}")
 
 
-def seen_rows(folds: Sequence[Fold]) -> list[Ints]:
-    """Rows that the maps of each fold were fitted on, ascending."""
-    return [fold.sample.rows[fold.sample.fitted] for fold in folds]
+def samples_of(folds: Sequence[Fold]) -> list[EmbeddedSample]:
+    """The sample that the maps of each fold were fitted on."""
+    return [fold.sample for fold in folds]
 
 
 def on_whole(
@@ -276,7 +276,7 @@ def score_more(study: Study, plans: Sequence[StrategyPlan], tell: Tell) -> dict[
         new.strategies.extend(plans[0].strategies)
         new.lists.update(plans[0].lists)
         return study.first.scored(new)
-    plan = cross_fitted(plans[0], plans, seen_rows(study.folds))
+    plan = cross_fitted(plans[0], plans, samples_of(study.folds))
     ranks = on_whole(inputs, plan, study.first.sample, relevant, tell)
     return {
         name: scored_ranks(its, relevant, inputs.criterion)[0][study.metric]

@@ -103,6 +103,9 @@ class Window:
         model = self.its.model
         self.original = original = model.copied.of_rows(self._row[~self.known])
         self.copy = original >= 0
+        self.twin = np.full(self.rows.shape, -1)  # the original of those that are equal to it
+        unknown = tuple(side[~self.known] for side in self.at)
+        self.twin[unknown] = model.copied.of_rows(self._row[~self.known], equal=True)
         if model.copies is not None:
             self.base[self.copy] = model.true[query[self.copy], original[self.copy]]
             self.level[self.copy] = len(model.levels) + 1
@@ -233,11 +236,14 @@ class Window:
         its_total = place_part + np.where(new_rank <= window, 1.0 / (k + new_rank), 0.0)
         alone = np.minimum(np.floor(1.0 / np.maximum(total, 1e-12) - k + 1e-9), window)
         above, behind = np.empty(len(total)), np.empty(len(total))
+        at, there = its.model.sample_places(its.row)
+        own_at = np.where(there, at, -2)
         for a in range(0, len(total), 4096):
             here = slice(a, a + 4096)
             q = its.query[here]
             own_place = self.rows[q] == its.row[here, None]
             fused = (its_total[q] >= total[here, None]) & ~own_place
+            fused |= self.twin[q] == own_at[here, None]  # in either list
             among = (new_rank[q] <= alone[here, None]) & ~own_place
             above[here] = fused.sum(axis=1) - among.sum(axis=1)
             its_rank = np.where(self.rows[q] >= 0, new_rank[q], -np.inf)

@@ -18,7 +18,7 @@ from benchmark.upgrade.read.gallery import Cluster, EmbeddedSample, Gallery
 from benchmark.upgrade.read.order import COMPARED, SameOrder
 from benchmark.upgrade.read.qrels import Criterion, Qrels, RelevantPairs, request_qrels
 from benchmark.upgrade.read.request import INPUTS, UpgradeRequest
-from benchmark.upgrade.read.sampling import split
+from benchmark.upgrade.read.sampling import split, together
 from benchmark.upgrade.read.text_files import read_counts, read_slices, read_texts
 
 LEAST = 100
@@ -66,7 +66,7 @@ class Inputs:
         """
         if self.criterion == "labels":
             return self.qrels.rows[self.qrels.offset[queries]]
-        return self.qrels.groups(queries) if self.criterion == "qrels" else None
+        return self.qrels.groups(queries, self.own) if self.criterion == "qrels" else None
 
     def pairs(self, held: Ints, *, required: bool = True) -> RelevantPairs:
         """Pairs of queries and relevant items; those count whose item is one of ``held`` rows.
@@ -302,6 +302,7 @@ def _surveyed(inputs: Inputs) -> tuple[list[EmbeddedSample], tuple[Ints, Floats,
     old, new = gallery.survey(places)
     compared, of_sample = (np.searchsorted(places, each) for each in (some, wanted))
     vectors = gallery.embedded[wanted], old[of_sample], new[of_sample]
+    masks = together(vectors[1], np.isin(vectors[0], relevant), masks)
     samples = [EmbeddedSample(*vectors, *each) for each in masks]
     return samples, (gallery.embedded[some], old[compared], new[compared])
 

@@ -4,7 +4,7 @@ import math
 import numbers
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -69,15 +69,23 @@ class Qrels:
         """False without judgements; a report tells agreement with the new model instead."""
         return len(self.rows) > 0
 
-    def groups(self, queries: Ints) -> Ints | None:
+    def groups(self, queries: Ints, own: Ints | None = None) -> Ints | None:
         """The group of each of some queries, ``[n]``; None where each is one of its own.
 
         Those that share most of their relevant items share their luck: an interval that takes them
-        for independent ones is too short.
+        for independent ones is too short. A query that is an item itself, in a row ``own`` (-1 of
+        none), shares that with those that look for it.
         """
-        sets, same = _distinct(self, queries)
+        sets, same = _distinct(self if own is None else self._with(own), queries)
         groups = _like_the_first(sets)[same]
         return None if len(np.unique(groups)) == len(groups) else groups
+
+    def _with(self, own: Ints) -> "Qrels":
+        """These, and the row of each query's own item."""
+        query, n = np.repeat(np.arange(len(own)), np.diff(self.offset)), np.flatnonzero(own >= 0)
+        pairs = np.unique(np.c_[np.r_[query, n], np.r_[self.rows, own[n]]], axis=0)
+        offset = np.searchsorted(pairs[:, 0], np.arange(len(own) + 1))
+        return replace(self, offset=offset, rows=pairs[:, 1], gains=np.ones(len(pairs)))
 
     def doubts(self, queries: Rows, gallery: Rows) -> list[str]:
         """Warnings of rows that are known by number, from 0, where judgements count from 1."""

@@ -9,7 +9,7 @@ of the sample.
 
 import numpy as np
 
-from benchmark.ranking.arrays import Ints, Mask
+from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.upgrade.read.gallery import Gallery
 from benchmark.upgrade.read.qrels import Criterion
 
@@ -18,6 +18,7 @@ FOLDS = 4
 less, and differ more from each other."""
 MUCH = 0.1
 """Share of the gallery from which on what maps have seen moves their scores."""
+_DISTINCT = 50  # different vectors, at least, that copies are kept together for
 MOST_PAIRS = 20_000
 """Pairs that maps are fitted on, at most."""
 MOST_HELD = 20_000
@@ -64,6 +65,21 @@ def split(
     places = np.flatnonzero(np.logical_or.reduce([*fits, kept, plain]))
     masks = zip(fits, held, strict=True)
     return places, [(fit[places], (mask & ~fit & (kept | plain))[places]) for fit, mask in masks]
+
+
+def together(
+    old: Floats, relevant: Mask, masks: list[tuple[Mask, Mask]]
+) -> list[tuple[Mask, Mask]]:
+    """Masks of a sample that equal items have in common: those of a relevant one, else the first's.
+
+    A map that has seen an item has seen its copies. Where few differ all stays as it is.
+    """
+    first, take = dict[bytes, int](), np.empty(len(old), np.int64)
+    for i in np.argsort(~relevant, kind="stable").tolist():
+        take[i] = first.setdefault(old[i].tobytes(), i)
+    if len(first) < _DISTINCT:
+        return masks
+    return [(fitted[take], held[take]) for fitted, held in masks]
 
 
 def _parts(relevant: Mask, rng: np.random.Generator) -> Ints:

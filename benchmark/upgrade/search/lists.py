@@ -6,6 +6,7 @@ the engine of :mod:`benchmark.ranking`: no result depends on how the gallery is 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from zlib import crc32
 
 import numpy as np
 
@@ -16,7 +17,14 @@ from benchmark.ranking.arrays import Floats, Ints, Mask
 from benchmark.ranking.engine import Scorer
 from benchmark.ranking.grouping import Ragged, offsets
 from benchmark.ranking.nearest_kernels import Best
-from benchmark.upgrade.read.gallery import Blocks, GalleryBlock, Taking, one_pass, places_of
+from benchmark.upgrade.read.gallery import (
+    Blocks,
+    EmbeddedSample,
+    GalleryBlock,
+    Taking,
+    one_pass,
+    places_of,
+)
 from benchmark.upgrade.read.qrels import RelevantPairs
 
 
@@ -34,20 +42,47 @@ class ResultList:
         yield self, block
 
 
+class FoldOf:
+    """The fold that scores an item: the first whose maps have not seen it; 0 if all have.
+
+    An item beside the sample that is equal to one of it is scored by the same fold: scores of
+    several maps would break their tie.
+    """
+
+    def __init__(self, samples: Sequence[EmbeddedSample]) -> None:
+        """Take the samples of the folds, which have the same items."""
+        sample = samples[0]
+        self.seen = [each.rows[each.fitted] for each in samples]
+        self.keys, at = np.unique(_checksums(sample.old), return_index=True)
+        self.fold = np.argmax([~each.fitted for each in samples], axis=0)[at]
+
+    def __call__(self, block: GalleryBlock) -> Ints:
+        """The fold of each item of a block."""
+        unseen = [~np.isin(block.rows, rows) for rows in self.seen]
+        fold, free = np.argmax(unseen, axis=0), np.flatnonzero(np.all(unseen, axis=0))
+        keys = _checksums(block.old[free])
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        fold[free] = np.where(self.keys[at] == keys, self.fold[at], 0)
+        return fold
+
+
+def _checksums(rows: Floats) -> Ints:
+    return np.fromiter((crc32(row.tobytes()) for row in rows), np.int64, len(rows))
+
+
 @dataclass(frozen=True)
 class CrossFittedList(ResultList):
-    """A list of several folds: the first whose maps have not seen an item scores it.
+    """A list of several folds, each item of which is scored by maps that have not seen it.
 
     Maps rank what they were fitted on too high; here no item has that advantage over another.
     """
 
     folds: tuple[ResultList, ...] = ()
-    seen: tuple[Ints, ...] = ()  # rows that the maps of each fold were fitted on, ascending
+    fold_of: Callable[[GalleryBlock], Ints] = lambda block: np.zeros(len(block.rows), np.int64)
 
     def parts(self, block: GalleryBlock) -> Iterator[tuple[ResultList, GalleryBlock]]:
-        """Parts of a block, by the fold that scores them; the first what all have seen."""
-        unseen = [~np.isin(block.rows, rows) for rows in self.seen]
-        fold = np.argmax(unseen, axis=0)
+        """Parts of a block, by the fold that scores them."""
+        fold = self.fold_of(block)
         for k, each in enumerate(self.folds):
             places = np.flatnonzero(fold == k)
             if len(places):

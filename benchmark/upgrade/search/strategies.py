@@ -7,12 +7,13 @@ from typing import Any
 from benchmark.config import registry
 from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import TwoLists
-from benchmark.ranking.arrays import Floats, Ints
+from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.fit.maps import FittedMap
 from benchmark.upgrade.formats.rows import number_bytes
+from benchmark.upgrade.read.gallery import EmbeddedSample
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED
-from benchmark.upgrade.search.lists import CrossFittedList, ResultList
+from benchmark.upgrade.search.lists import CrossFittedList, FoldOf, ResultList
 
 NEW_LISTS = ("new", "short")
 """Lists that need a new vector of every item."""
@@ -180,19 +181,19 @@ def map_list(each: FittedMap, queries: Floats) -> ResultList:
 
 
 def cross_fitted(
-    plan: StrategyPlan, folds: Sequence[StrategyPlan], seen: Sequence[Ints]
+    plan: StrategyPlan, folds: Sequence[StrategyPlan], samples: Sequence[EmbeddedSample]
 ) -> StrategyPlan:
     """A plan in whose lists each item is scored by maps that have not seen it.
 
-    ``folds`` are the same plan with other maps; ``seen`` are the rows, ascending, that those of
-    each were fitted on.
+    ``folds`` are the same plan with other maps, ``samples`` those that these were fitted on.
     """
     if len(folds) == 1:
         return plan
+    fold_of = FoldOf(samples)
     lists = {
         name: CrossFittedList(
             each.queries, each.items, each.top, True,
-            tuple(fold.lists.get(name, each) for fold in folds), tuple(seen),
+            tuple(fold.lists.get(name, each) for fold in folds), fold_of,
         ) if each.fitted else each
         for name, each in plan.lists.items()
     }  # fmt: skip
