@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from benchmark.upgrade.read.gallery import GalleryBlock, one_pass
+from benchmark.upgrade.read.gallery import EmbeddedSample, GalleryBlock, one_pass
 from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.search.lists import (
     CrossFittedList,
+    FoldOf,
     PairScores,
     ResultList,
     relevant_ranks,
@@ -87,17 +88,24 @@ def test_a_list_of_folds_scores_each_item_by_the_first_that_has_not_seen_it(
     gallery, queries, relevant = problem
     rng = np.random.default_rng(1)
     turned = [rng.integers(-2, 3, (4, 4)).astype(np.float32) for _ in range(3)]
-    seen = [np.flatnonzero(rng.random(N) < 0.6) for _ in range(3)]
+    within = N - 30  # the rest are beside the sample, most of them equal to one of it
+    seen = [rng.random(within) < 0.6 for _ in range(3)]
+    samples = [
+        EmbeddedSample(np.arange(within), gallery[:within], gallery[:within], each, ~each)
+        for each in seen
+    ]
     folds = (
         ResultList(queries @ turned[0] + 1, lambda block: block.old),  # a map of the queries
         ResultList(queries, lambda block: block.old @ turned[1] + 7),  # two of the items
         ResultList(queries, lambda block: block.old @ turned[2] + 7),
     )
     first = folds[0]
-    each = CrossFittedList(first.queries, first.items, 6, True, folds, tuple(seen))
+    each = CrossFittedList(first.queries, first.items, 6, True, folds, FoldOf(samples))
     table = np.empty((Q, N))
     for row in range(N):
-        k = next((k for k in range(3) if row not in seen[k]), 0)
+        equal = np.flatnonzero((gallery[:within] == gallery[row]).all(axis=1))
+        its = row if row < within else equal[0] if len(equal) else None
+        k = next((k for k in range(3) if its is not None and not seen[k][its]), 0)
         block = GalleryBlock.whole(np.array([row]), gallery[[row]], gallery[[row]])
         a, b = (x.astype(np.float64) for x in (folds[k].queries, folds[k].items(block)))
         if distance == "cosine":
