@@ -59,7 +59,7 @@ def links(page):
 
 
 def test_no_page_shows_an_escape(site):
-    """What a page's text cannot hold is shown escaped: nothing of ours is."""
+    """Characters that a page cannot hold are shown escaped: none of ours are such."""
     for page in pages(site):
         text = re.sub(r"(?s)<script.*?</script>", "", page.read_text())
         assert not re.findall(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}", text), page
