@@ -20,8 +20,8 @@ from benchmark.ranking.arrays import Floats
 
 M = TypeVar("M", bound=nn.Module)
 _ROUNDING = 1e-3
-"""Share of the largest number by which features may differ where normalisations are folded: an
-EfficientNet-Lite's do by 1e-5, those of layers in another order by all of it."""
+"""Share of the largest number by which features may differ where normalisations are folded, by
+rounding; float16, in which they are stored, rounds each number by about as much."""
 
 
 class StoredFeatures(Portable):
@@ -67,8 +67,9 @@ def find_features(module: M, blocks: Sequence[Block]) -> M:
 def folded(backbone: nn.Module, images: Tensor) -> nn.Module:
     """A frozen backbone with batch normalisations as a part of the convolutions before them.
 
-    It takes a fifth less time. Layers are paired as they are defined, so that both are called with
-    some ``images [n, c, h, w]``: where features differ by more than rounding it is left as it is.
+    That saves a pass over the arrays for each. Layers are paired as they are defined, so that both
+    are called with some ``images [n, c, h, w]``: where features differ by more than rounding the
+    backbone is left as it is.
     """
     made = copy.deepcopy(backbone)
     for parent in list(made.modules()):

@@ -135,7 +135,7 @@ class CopiesFound:
         """
         from scipy.special import ndtr
 
-        found = CopiesAbove(np.zeros(len(query)), *np.zeros((3, len(query)), np.int64))
+        found = CopiesAbove.none(len(query))
         if not len(self.rows):
             return found
         # Of each item of the sample the copies that are near it, and those that are equal.
@@ -170,6 +170,11 @@ class CopiesAbove(NamedTuple):
     equal: Ints  # of other items that they are equal to
     own_near: Ints  # of the item itself, wherever they score
     own_equal: Ints  # of the item itself, equal to it
+
+    @classmethod
+    def none(cls, n: int) -> "CopiesAbove":
+        """No copies of ``n`` items."""
+        return cls(np.zeros(n), *np.zeros((3, n), np.int64))
 
 
 def own_copies(copies: NearCopies, rival: Mask, query: Ints, own: Ints) -> tuple[Ints, Ints, Mask]:

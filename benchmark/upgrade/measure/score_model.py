@@ -279,7 +279,7 @@ class ScoreModel:
         And the share of an item's own copies, but for equal ones, that is above it on average.
         """
         if self.copies is None:
-            return CopiesAbove(np.zeros(len(query)), *np.zeros((3, len(query)), np.int64)), 0.5
+            return CopiesAbove.none(len(query)), 0.5
         at, there = self.sample_places(rows)
         share = share_above(self.copies, self.true, self.rival, query[there], at[there])
         width, own = self.copies.width * self.width, np.where(there, at, -1)
