@@ -42,7 +42,7 @@ def check(sample: Sample, folder: Path) -> None:
     code, out, err = call("validate", folder)
     assert code == 2 and "Traceback (most recent" not in out + err, f"{sample}: {out}{err}"
     lines, (last,) = out.splitlines(), err.splitlines()
-    assert "problems" in last and last.isprintable(), sample
+    assert "problem" in last and last.isprintable(), sample
     assert all(line.isprintable() and len(line) <= LONGEST for line in lines), sample
     named = [str(Refusal(str(path), "")) for path in lie_there(folder)]
     missed = [name for name in named if not any(line.startswith(name) for line in lines)]
