@@ -63,8 +63,9 @@ def chosen_share(pairs: Pairs, held_out: float, path: str, seed: int) -> float:
     """The share, of :data:`SHARES`, by which held-out items find each other best.
 
     A part ``held_out`` of the classes is kept from the rotation; their items are queries of one
-    another. A hit is a nearest item of the query's class or, without labels, the one that is the
-    new model's nearest. Of equally good shares the smallest counts; of fewer than three items 0.5.
+    another, each in its first view. A hit is a nearest item of the query's class or, without
+    labels, the one that is the new model's nearest. Of equally good shares the smallest counts; of
+    fewer than three items 0.5.
 
     The new model has been trained on these items, as on all pairs. On others it is weaker, so that
     the share is larger than would be best there.
@@ -74,9 +75,9 @@ def chosen_share(pairs: Pairs, held_out: float, path: str, seed: int) -> float:
     n = min(max(round(held_out * len(known)), 1), len(known) - 1)
     with drawing_from(seed, "slerp"):
         held = (torch.randperm(len(known)) < n)[place]
-        rows = held.nonzero()[:, 0]
+        rows = held[: len(held) // pairs.views].nonzero()[:, 0]  # an item's other views are near
         rows = rows[torch.randperm(len(rows))[:_MOST]]
-    if held.sum() < 3 or not n:
+    if len(rows) < 3 or not n:
         return 0.5
     turned = turn(pairs.old[~held], pairs.new[~held])
     old, new, names = pairs.old[rows], pairs.new[rows], classes[rows]

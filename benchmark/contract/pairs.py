@@ -33,6 +33,7 @@ class Pairs:
     old_head: Head | None = None  # the old classifier; ``None`` where the protocol discards it
     # some stored vectors are outputs of the update before; ``old`` is all fresh
     chained: bool = False
+    views: int = 1  # of each item: all items in one view, then in the next
     # the same pairs from other views of the images, for the epoch of a number
     renew: "Callable[[int], Pairs] | None" = field(default=None, compare=False, repr=False)
 

@@ -20,9 +20,10 @@ def job_pairs(job: UpdateJob) -> Pairs:
     new and the side-information model alike: that is ``transform_views: epoch``.
     """
     old, new = job.old, job.require_independent()
+    views = len(old.features) // len(job.data)
     pairs = Pairs(
-        old.features, new.features, job.data.labels.repeat(len(old.features) // len(job.data)),
-        old.side, new.head, job.distance, new.side, old.head, chained=len(job.chain) > 1,
+        old.features, new.features, job.data.labels.repeat(views), old.side, new.head,
+        job.distance, new.side, old.head, chained=len(job.chain) > 1, views=views,
     )  # fmt: skip
     if job.trainer.recipe.transform_views != "epoch":
         return pairs

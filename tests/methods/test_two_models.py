@@ -10,7 +10,7 @@ from support.upgrades import unit
 
 from benchmark.config import registry
 from benchmark.config.recipes import Recipe
-from benchmark.contract import Between, Conversion, Pairs, Trainer
+from benchmark.contract import Between, Conversion, Pairs, Trainer, chosen_share
 from benchmark.errors import BenchError
 from benchmark.metrics import backfill_curves
 from benchmark.models.parts import Affine
@@ -65,6 +65,22 @@ def test_the_share_is_chosen_where_it_serves():
         mixed = (good + noise).astype(np.float32), new.astype(np.float32), labels
         shares.append(fitted("slerp", mixed).parts["joint_view"].share)
     assert shares[0] < 0.3 < 0.6 < shares[1]
+
+
+def test_views_of_one_item_do_not_choose_the_share():
+    """The old model, which tells items apart and no classes, finds each item's other view."""
+    draw = torch.Generator().manual_seed(0)
+    labels = torch.arange(200) % 10
+    new = torch.randn(10, 12, generator=draw)[labels]
+    new = new + 0.3 * torch.randn(200, 12, generator=draw)
+    old = torch.randn(200, 12, generator=draw)
+
+    def views(of):
+        return of.repeat(2, 1) + 0.01 * torch.randn(400, 12, generator=draw)
+
+    pairs = Pairs(views(old), views(new), labels.repeat(2), views=2)
+    assert chosen_share(pairs, 0.3, "slerp", 0) > 0.6
+    assert chosen_share(replace(pairs, views=1), 0.3, "slerp", 0) == 0.0
 
 
 def test_only_cosine_has_a_circle(arrays):
