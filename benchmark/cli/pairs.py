@@ -56,6 +56,8 @@ def run(
 
     its_maps, cells = _cells(board, pairs, corpora, data, out)
     todo = [each for each in cells if each.left]
+    for each in cells if maps else todo:
+        each.require_maps(maps or its_maps)
     if not todo:
         echo(f"0 of {len(cells)} cells to measure: {out} has all; --out says where to measure anew")
         return

@@ -47,16 +47,22 @@ def decision(report: ReportRow, level: float = LIKELY) -> str | None:
     return REEMBED if report.verdict == KEEP else report.verdict
 
 
+def _rotated_if_better(report: ReportRow) -> str | None:
+    if ROTATION not in report.table:
+        return None
+    return ROTATION if report.value(ROTATION) > report.value(KEEP) else KEEP
+
+
 RULES: Mapping[str, Callable[[ReportRow], str | None]] = {
     "the verdict": decision,
     "always re-embed": lambda r: REEMBED,
     "always keep the old model": lambda r: KEEP,
-    "always rotate the queries": lambda r: ROTATION,
-    "retention x gain > 1": lambda r: ROTATION if r.value(ROTATION) > r.value(KEEP) else KEEP,
+    "always rotate the queries": lambda r: ROTATION if ROTATION in r.table else None,
+    "retention x gain > 1": _rotated_if_better,
 }
-"""Decisions from a report alone. ``retention x gain`` is the rotation's score over the new model's,
-times the new model's over the old one's: it is above 1 where the rotation's is above the old
-model's, in the report as in truth."""
+"""Decisions from a report alone, None where its maps are others. ``retention x gain`` is the
+rotation's score over the new model's, times the new model's over the old one's: it is above 1 where
+the rotation's is above the old model's, in the report as in truth."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,7 @@ class Held:
     strategy: str
     corpus: str  # its id
     off: float  # the estimate minus the truth
-    covered: bool  # by :func:`covers`
+    covered: bool | None  # by :func:`covers`; None without an interval
     gain: bool | None  # that of the gain over the old model is covered
     same_off: float  # the estimate minus the truth on the report's own queries
     within: bool | None  # that is within the sampling error; None where nothing is estimated
@@ -106,13 +112,13 @@ def _held(
             x["score"] - base, (x["gain_low"], x["gain_high"]),
             x["other"] - true, (x["other_gain_low"], x["other_gain_high"]),
         )  # fmt: skip
+    covered = None
+    if not math.isnan(x["low"] + x["other_low"]):
+        ends = ((x["low"], x["high"]), (x["other_low"], x["other_high"]))
+        covered = covers(x["score"], ends[0], x["other"], ends[1])
     off = x["score"] - x["same"]
     within = None if row["sampling"] is None else abs(off) <= row["sampling"] + 1e-9
-    return Held(
-        name, corpus, x["score"] - x["other"],
-        covers(x["score"], (x["low"], x["high"]), x["other"], (x["other_low"], x["other_high"])),
-        gain, off, within,
-    )  # fmt: skip
+    return Held(name, corpus, x["score"] - x["other"], covered, gain, off, within)
 
 
 def regret(report: ReportRow, name: str | None) -> float:
@@ -148,10 +154,13 @@ def right(report: ReportRow) -> bool | None:
 
 
 def whole(record: PairRecord, name: str, size: int | None = None) -> float:
-    """The truth of a strategy on all queries, by the mean of the draws of a size, else of all."""
+    """The truth of a strategy on all queries, by the mean of the draws of a size, else of all.
+
+    NaN where there is no report of that size, or none of the strategy.
+    """
     found = []
     for report in record.reports:
-        if size in (None, report.size):
+        if size in (None, report.size) and name in report.strategies:
             n, m = report.queries
             mine, others = (report.value(name, column) for column in ("same", "other"))
             found.append((n * mine + m * others) / (n + m))
@@ -178,11 +187,15 @@ def kept(record: PairRecord, name: str, size: int | None = SIZE) -> float:
 
 def share(record: PairRecord, name: str, size: int | None = SIZE) -> float:
     """Share of the upgrade that a strategy keeps on all queries; NaN of none, or below 2 points."""
-    if name not in record.reports[0].strategies:
-        return math.nan
     old, new = whole(record, KEEP), whole(record, REEMBED)
     found = share_of_upgrade(whole(record, name, size), old, new, LEAST_UPGRADE)
     return math.nan if found is None else found
+
+
+def _better(record: PairRecord, name: str, other: str, size: int | None = SIZE) -> bool | None:
+    """True where a strategy is better than another one; None where a size lacks either."""
+    both = whole(record, name, size), whole(record, other, size)
+    return None if math.isnan(sum(both)) else both[0] > both[1]
 
 
 def gain(record: PairRecord) -> float:
@@ -208,28 +221,31 @@ def median(values: Iterable[float | None]) -> float:
     return float(np.median(found)) if found else math.nan
 
 
+def quantile(values: Iterable[float | None], q: float) -> float:
+    """A quantile of the numbers that are known; NaN of none."""
+    found = _known(values)
+    return float(np.quantile(found, q)) if found else math.nan
+
+
 def _known(values: Iterable[float | None]) -> list[float]:
     return [float(v) for v in values if v is not None and not math.isnan(v)]
 
 
 def _correlation(records: Sequence[PairRecord]) -> float:
-    some = upgrades(records)
-    if len(some) < 3:
-        return math.nan
-    return float(np.corrcoef([[gain(r) for r in some], [kept(r, ROTATION) for r in some]])[0, 1])
+    both = [(gain(r), kept(r, ROTATION)) for r in upgrades(records)]
+    known = [pair for pair in both if not math.isnan(sum(pair))]
+    return math.nan if len(known) < 3 else float(np.corrcoef(np.transpose(known))[0, 1])
 
 
 def _drift(records: Sequence[PairRecord]) -> float:
-    maps = (ROTATION, LINEAR)
-    found = [
-        max(kept(r, name) for name in maps) for r in records if r.name == "minilm-l6:mpnet-base"
-    ]
-    return min(found, default=math.nan)
+    its = [r for r in records if r.name == "minilm-l6:mpnet-base"]
+    both = [_known([kept(r, ROTATION), kept(r, LINEAR)]) for r in its]
+    return min((max(known) for known in both if known), default=math.nan)
 
 
 def _cascade(records: Sequence[PairRecord]) -> float:
     some = [r for r in upgrades(records) if whole(r, ROTATION, SIZE) <= whole(r, KEEP)]
-    return mean(whole(r, "cascade") > whole(r, KEEP) for r in some)
+    return mean(_better(r, "cascade", KEEP, None) for r in some)
 
 
 def _beyond(records: Sequence[PairRecord]) -> float:
@@ -242,14 +258,14 @@ def _refused(records: Sequence[PairRecord]) -> float:
 
 
 def _linear(records: Sequence[PairRecord]) -> float:
-    return mean(whole(r, LINEAR, SIZE) > whole(r, ROTATION, SIZE) for r in upgrades(records))
+    return mean(_better(r, LINEAR, ROTATION) for r in upgrades(records))
 
 
 VALUES: Mapping[str, Callable[[Sequence[PairRecord]], float]] = {
     "coverage": lambda records: mean(h.covered for h in held(records)),
     "coverage-gain": lambda records: mean(h.gain for h in held(records)),
     "regret-median": lambda records: median(regrets(records)),
-    "regret-p90": lambda records: float(np.nanquantile(regrets(records), 0.9)),
+    "regret-p90": lambda records: quantile(regrets(records), 0.9),
     "naive-kept": lambda records: median(naive(r) for r in upgrades(records)),
     "rotation-kept": lambda records: median(kept(r, ROTATION) for r in upgrades(records)),
     "gain-correlation": _correlation,

@@ -10,9 +10,16 @@ from benchmark.config.embedders import Embedder, install_command, load_embedder
 from benchmark.config.files import digest
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import BenchError
-from benchmark.pairs.cells import CellVectors, cell, sample_sizes
+from benchmark.pairs.cells import CellVectors, cell, query_groups, sample_sizes
 from benchmark.pairs.corpora import Corpus, embedded, load_source, place_of, read_corpus
-from benchmark.pairs.records import DRAWS, ReportRow, read_record, record_path, write_record
+from benchmark.pairs.records import (
+    DRAWS,
+    PairRecord,
+    ReportRow,
+    read_record,
+    record_path,
+    write_record,
+)  # fmt: skip
 from benchmark.report.text_table import TextTable, shown_table
 from benchmark.upgrade.fit.maps import chosen_maps
 from benchmark.upgrade.read.request import Tell
@@ -67,14 +74,28 @@ class CellPlan:
         """Of the samples."""
         return sample_sizes(len(self.corpus.items))
 
-    def reports(self) -> list[ReportRow]:
-        """Reports of its record; none where it is of another corpus or of other weights."""
+    def record(self) -> PairRecord | None:
+        """Its record; None where there is none, or one of another corpus or of other weights."""
         if not self.path.is_file():
-            return []
+            return None
         found = read_record(self.path)
         its = found.corpus.digest, found.old.weights, found.new.weights
         sides = (e.files["weights"].sha256 for e in (self.old, self.new))
-        return list(found.reports) if its == (self.corpus.digest, *sides) else []
+        return found if its == (self.corpus.digest, *sides) else None
+
+    def reports(self) -> list[ReportRow]:
+        """Reports of its record."""
+        found = self.record()
+        return [] if found is None else list(found.reports)
+
+    def require_maps(self, maps: str) -> None:
+        """Raise a BenchError if its record is of other maps, which one record cannot mix."""
+        found = self.record()
+        if found is not None and found.maps != maps:
+            raise BenchError(
+                f"--maps: {self.path} is of the maps {found.maps}, got {maps}; --out says where to "
+                "measure anew"
+            )
 
     def vectors(self, tell: Tell = lambda words: None) -> CellVectors:
         """Its corpus with all vectors, from the cache or made now."""
@@ -117,7 +138,8 @@ def plan(
     read = []
     for source in [load_source(name) for name in corpora]:
         try:
-            read.append(read_corpus(source, data))
+            query_groups(corpus := read_corpus(source, data))
+            read.append(corpus)
         except BenchError as error:
             if passed_over is None:
                 raise

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.errors import BenchError
 from benchmark.metrics.kept_share import Scored, difference, mean, measured
 from benchmark.pairs.corpora import Corpus, Vectors
 from benchmark.pairs.records import METRIC, SCALE, SIZES
@@ -37,6 +38,25 @@ def sample_sizes(n: int) -> list[int]:
     return [s for s in SIZES if s <= 0.8 * n] or [SIZES[0]]
 
 
+def query_groups(corpus: Corpus) -> tuple[Qrels, Ints]:
+    """Relevance by rows, and the group of each query that shares its relevant items, ``[q]``.
+
+    Raises:
+        BenchError: If there is one group alone, which leaves no other queries to check a report on.
+    """
+    ids = np.array(corpus.query_ids), np.array(corpus.item_ids)
+    qrels = Qrels.of(corpus.gains, *ids)
+    rows = np.arange(len(corpus.query_ids))
+    groups = qrels.groups(rows)
+    groups = rows if groups is None else groups
+    if len(np.unique(groups)) < 2:
+        raise BenchError(
+            f"corpus {corpus.source.id}: expected queries of two groups or more that share no "
+            f"relevant item, got one of {len(rows)}"
+        )
+    return qrels, groups
+
+
 @dataclass(frozen=True)
 class CellVectors:
     """A corpus with all vectors of an old and a new model."""
@@ -50,12 +70,8 @@ class CellVectors:
 
     @classmethod
     def of(cls, corpus: Corpus, old: Vectors, new: Vectors, seed: int = 0) -> "CellVectors":
-        """Join them."""
-        ids = np.array(corpus.query_ids), np.array(corpus.item_ids)
-        qrels = Qrels.of(corpus.gains, *ids)
-        rows = np.arange(len(corpus.query_ids))
-        groups = qrels.groups(rows)
-        return cls(corpus, old, new, qrels, rows if groups is None else groups, seed)
+        """Join them; BenchError as of :func:`query_groups`."""
+        return cls(corpus, old, new, *query_groups(corpus), seed)
 
     @property
     def n(self) -> int:

@@ -30,6 +30,8 @@ from benchmark.upgrade.read.text_files import read_json_texts, read_labels, read
 
 FOLDER = Path(protocols.__file__).parent / "corpora"
 _MOST_BYTES = 2**31
+_TELLING = 5  # letters of a name
+_FULL = {"nq": "naturalquestions"}
 Gains = dict[str, dict[str, float]]
 """Query -> item -> gain, above 0."""
 
@@ -77,8 +79,17 @@ class Corpus:
     digest: str  # of all contents, 64 hexadecimal digits
 
     def inside(self, embedder: Embedder) -> bool:
-        """True where the embedder's authors name it among their training data."""
-        return any(self.source.title.lower() in each.lower() for each in embedder.trained_on)
+        """True where the embedder's authors name it, or a part of it, among their training data."""
+        title = _plain(self.source.title)
+        names = [_plain(each) for each in embedder.trained_on]
+        long = len(title) >= _TELLING  # "QA" begins too much
+        return any(name == title or (long and name.startswith(title)) for name in names)
+
+
+def _plain(name: str) -> str:
+    """Letters and figures of a name, by its full form."""
+    found = "".join(filter(str.isalnum, name.casefold()))
+    return _FULL.get(found, found)
 
 
 def corpus_files() -> dict[str, Path]:

@@ -67,13 +67,13 @@ def regret_table(records: Records) -> TextTable:
     """Regret of the verdict and of plain rules, on queries that the report has not seen."""
     lines = []
     for name, rule in analysis.RULES.items():
-        values = np.array(analysis.regrets(records, name))
-        taken = [rule(report) for r in records for report in r.reports]
+        values = analysis.regrets(records, name)
+        made = (rule(report) for r in records for report in r.reports)
+        taken = [verdict for verdict in made if verdict is not None]
         lines.append([
             name, str(len(values)),
-            *(number(float(np.quantile(values, q))) for q in (0.5, 0.9, 1.0)),
-            number(float(values.mean())), _mean(t == REEMBED for t in taken),
-            _mean(t == KEEP for t in taken),
+            *(shown_share(analysis.quantile(values, q)) for q in (0.5, 0.9, 1.0)), _mean(values),
+            *(_mean(t == wanted for t in taken) for wanted in (REEMBED, KEEP)),
         ])  # fmt: skip
     heads = ("reports", "median", "nine of ten", "worst", "mean", "re-embeds", "keeps")
     return shown_table("Regret of decisions", "pairs-regret", ("rule",), heads, lines)
@@ -90,9 +90,9 @@ def levels_table(records: Records) -> TextTable:
             worse = (r for r in some if analysis.whole(r, REEMBED) <= analysis.whole(r, KEEP))
             names = {id(r) for r in worse}
             vain = (name == REEMBED and id(r) in names for r, _, name in taken)
-            ends = np.quantile(values, (0.5, 0.9)) if values else (np.nan, np.nan)
+            ends = (analysis.quantile(values, q) for q in (0.5, 0.9))
             lines.append([
-                f"{100 * level:g} %", words, str(len(taken)), *(number(float(x)) for x in ends),
+                f"{100 * level:g} %", words, str(len(taken)), *map(shown_share, ends),
                 _mean(name == REEMBED for *_, name in taken), _mean(vain),
             ])  # fmt: skip
     heads = ("reports", "median", "nine of ten", "re-embeds", "in vain")
@@ -147,7 +147,7 @@ def cells_table(records: Records) -> TextTable:
             number(analysis.whole(r, KEEP)),
             number(analysis.whole(r, REEMBED)),
             number(analysis.gain(r), "coefficient"),
-            number(analysis.kept(r, ROTATION)),
+            shown_share(analysis.kept(r, ROTATION)),
             "yes" if r.old.trained_on_corpus or r.new.trained_on_corpus else "",
         ]
         for r in records
@@ -292,7 +292,7 @@ def shown(its: Sequence[PairRecord]) -> ShownPair:
                 cells.append(TextCell(DASH))
                 continue
             size = None if name in (KEEP, REEMBED) else analysis.SIZE
-            score = number(analysis.whole(record, name, size))
+            score = shown_share(analysis.whole(record, name, size))
             share = math.nan if size is None else analysis.share(record, name, size)
             small = "" if math.isnan(share) else f"{100 * share:.0f} %"
             cells.append(TextCell(score, small=small))

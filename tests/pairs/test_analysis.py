@@ -47,6 +47,20 @@ def test_truths_of_all_queries_and_shares(one):
     assert math.isnan(analysis.share(small, "re-embed"))
 
 
+def test_tables_of_records_with_other_maps():
+    """What they lack is a dash, and no claim is decided by it."""
+    few = {"keep_old": row(3000, 3000, 3000), "naive": row(10, 10, 10),
+           "re_embed": row(4000, 4000, 4000)}  # fmt: skip
+    others = [made(**few)]
+    assert math.isnan(analysis.whole(others[0], analysis.ROTATION))
+    assert analysis.RULES["retention x gain > 1"](others[0].reports[0]) is None
+    for name, table in tables.TABLES.items():
+        assert "'nan'" not in repr(table(others).rows), name
+    assert math.isnan(analysis.VALUES["linear-beats-rotation"](others))
+    few["re_embed"][1:3] = few["re_embed"][8:10] = [None, None]
+    assert {h.covered for h in analysis.held([made(**few)])} == {True, None}
+
+
 def test_intervals_cover_by_both_errors(one):
     """Arms of 5 points on both sides reach 7.07 points: the rotation is 8 off, the rest less."""
     found = {h.strategy: h for h in analysis.held([one])}
@@ -112,8 +126,10 @@ def test_a_board_is_told_of_the_corpora_that_are_there(tmp_path, monkeypatch):
     folder = tmp_path / "text" / "cisi"
     folder.mkdir(parents=True)
     for name in ("docs", "queries"):
-        (folder / f"{name}.jsonl").write_text('{"id": "a", "text": "some words"}\n')
-    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\na\ta\t1\n")
+        lines = [f'{{"id": "{i}", "text": "some words {i}"}}\n' for i in "ab"]
+        (folder / f"{name}.jsonl").write_text("".join(lines))
+    heads = "query-id\tcorpus-id\tscore\n"
+    (folder / "qrels.tsv").write_text(f"{heads}a\ta\t1\nb\tb\t1\n")
     code, out, err = call("pairs", "status", "--data", tmp_path)
     assert code == 0 and "cisi" in out and "npl" not in out
     assert err.count("bench: left out: corpus ") == 5 and "corpus npl" in err
@@ -126,6 +142,12 @@ def test_a_board_is_told_of_the_corpora_that_are_there(tmp_path, monkeypatch):
     code, out, _ = call("pairs", "run", *words, "--out", tmp_path / "out")
     said = f"0 of 1 cells to measure: {tmp_path / 'out'} has all; --out says where to measure anew"
     assert (code, out) == (0, f"{said}\n")
+    monkeypatch.setattr("benchmark.pairs.board.CellPlan.record", lambda each: made())
+    code, _, err = call("pairs", "run", *words, "--out", tmp_path / "out", "--maps", "linear")
+    assert code == 2 and "is of the maps quick, got linear; --out says where" in err
+    (folder / "qrels.tsv").write_text(f"{heads}a\ta\t1\nb\ta\t1\n")
+    code, _, err = call("pairs", "run", *words, "--out", tmp_path / "out")
+    assert code == 2 and "corpus cisi: expected queries of two groups or more" in err
 
 
 def test_the_core_board_and_its_records():

@@ -1,5 +1,7 @@
 """Corpora: BEIR's layout, classes in place of judgements, damage."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.pair_records import write_beir, write_classes
@@ -74,5 +76,13 @@ def test_training_data_is_marked(beir):
     corpus = read_corpus(load_source(f"beir:{beir}"), None)
     assert not corpus.inside(load_embedder("bge-small"))
     named = load_embedder("bge-small").model_copy(update={"trained_on": ("Mine v2",)})
-    assert corpus.inside(named)
+    for title, names, known in (
+        ("Mine", ("Mine",), True), ("mine-v2", ("Mine v2",), True),
+        ("msmarco", ("MS MARCO",), True), ("msmarco", ("msmarco-triplets",), True),
+        ("nq", ("Natural Questions",), True), ("qa", ("QAs",), False),
+        ("answers", ("Yahoo Answers",), False),
+    ):  # fmt: skip
+        source = corpus.source.model_copy(update={"title": title})
+        by = named.model_copy(update={"trained_on": names})
+        assert replace(corpus, source=source).inside(by) == known, title
     assert np.isfinite(len(corpus.digest))
