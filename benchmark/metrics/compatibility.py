@@ -81,7 +81,7 @@ def share_of_upgrade(value: N, lower: N, upper: N, least: float = 0.0) -> N | No
         (0.5, None)
     """
     upgrade = upper - lower
-    whole = upgrade if isinstance(upgrade, float) else float(upgrade[0])
+    whole = float(np.ravel(upgrade)[0])
     if whole <= 0 or whole < least:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):

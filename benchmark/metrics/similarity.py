@@ -20,6 +20,9 @@ def unit(vectors: Floats, distance: str) -> Floats:
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
+_ROUNDING = 1e-24  # of squares of float64, against those of a constant value
+
+
 @metric("cka", "CKA", "Linear, centred; not defined where one side is constant.", higher=None)
 def linear_cka(batches: Iterable[tuple[Any, Any]]) -> float:
     """Linear centred kernel alignment of a stream of batches; memory is d x d, not n x n.
@@ -62,6 +65,7 @@ def linear_cka(batches: Iterable[tuple[Any, Any]]) -> float:
         raise ValueError(f"batches: expected at least 2 items, got {n}")
     xx, yy, xy = moment[:d, :d], moment[d:, d:], moment[:d, d:]
     scale = np.sqrt((xx * xx).sum()) * np.sqrt((yy * yy).sum())
-    if scale == 0.0:
+    sides = (xx, mean[:d]), (yy, mean[d:])
+    if any(np.trace(about) <= _ROUNDING * n * (at @ at) for about, at in sides):
         raise ValueError("left, right: expected vectors that differ, got a constant side")
     return min(1.0, float((xy * xy).sum() / scale))

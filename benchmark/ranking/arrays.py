@@ -65,11 +65,14 @@ def compact(name: str, value: Any, *, dim: int | None = None) -> NDArray[Any]:
     with np.errstate(over="ignore", under="ignore"):
         single = np.ascontiguousarray(array, dtype=np.float32)
     if array.dtype != np.float32:
-        lost = array.any(axis=1) & ~single.any(axis=1)
-        if lost.any():
-            row = int(np.argmax(lost))
-            got = f"{float(np.abs(array[row]).max()):.3g} in row {row}"
-            raise ValueError(f"{name}: expected values that float32 tells from 0, got {got}")
+        for wrong, words in (
+            (np.isinf(single).any(axis=1) & np.isfinite(array).all(axis=1), "can hold"),
+            (array.any(axis=1) & ~single.any(axis=1), "tells from 0"),
+        ):
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                got = f"{float(np.abs(array[row]).max()):.3g} in row {row}"
+                raise ValueError(f"{name}: expected values that float32 {words}, got {got}")
     return single
 
 
@@ -94,6 +97,8 @@ def finite(name: str, array: NDArray[Any]) -> None:
 def one_per_row(name: str, value: Any, n: int) -> NDArray[Any]:
     """One integer, bool or string per row, ``[n]``."""
     array = plain(value)
+    if array.dtype == object and all(isinstance(each, str) for each in array.flat):
+        array = array.astype(np.str_)  # a column of pandas
     if array.shape != (n,):
         raise ValueError(f"{name}: expected shape ({n},), got {array.shape}")
     if n and array.dtype.kind not in "iubUS":

@@ -51,7 +51,8 @@ def rank_anywhere(
     machines, n = _chosen.get(), len(gallery)
     if machines is None or len(machines) < 2 or n < LEAST:
         return rank(query, gallery, query_labels, gallery_labels, **options)
-    columns = {name: arrays.plain(options[name]) for name in _OF_ITEMS if name in options}
+    given = {name: options[name] for name in _OF_ITEMS if options.get(name) is not None}
+    columns = {name: arrays.plain(column) for name, column in given.items()}
     vectors, labels = arrays.plain(gallery), arrays.plain(gallery_labels)
     shards = []
     for rows in np.array_split(np.arange(n), len(machines)):

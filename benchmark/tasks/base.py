@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from benchmark.config.declarations import TaskDeclaration
 from benchmark.data.base import Evaluation
+from benchmark.errors import RefusedError
 from benchmark.metrics.catalog import rate
 from benchmark.metrics.intervals import Span, drawn_spread, mean_interval, mean_spread
 from benchmark.metrics.retrieval import average_precision, cmc
@@ -21,11 +22,8 @@ if TYPE_CHECKING:  # numba takes a third of the time that an answer from records
 
 Embeddings = NDArray[np.float32]
 Ints = NDArray[np.int64]
-_ROUNDING = 1e-12
 Options = Mapping[str, Any]
 """``distance``, ``far`` and ``fpir`` of the track; ``tasks`` of the protocol."""
-
-
 CLASSES, IDENTITIES = "classes", "identities"
 PEOPLE = "identities, impostors among them"
 """Units of an interval, drawn with all their queries or pairs. With ``PEOPLE`` the threshold is
@@ -50,23 +48,28 @@ class TaskResult:
     identities: dict[str, NDArray[Any]] = field(default_factory=dict)
     draws: dict[str, NDArray[np.float64] | None] = field(default_factory=dict)
 
-    def add(self, name: str, values: NDArray[Any], identity: Ints, over: str) -> None:
+    def add(
+        self, name: str, values: NDArray[Any], identity: Ints, over: str,
+        score: float | None = None,
+    ) -> None:  # fmt: skip
         """Add a score that is the mean of one value a query, ``[n]``.
 
-        The interval is over ``identity``, ``[n]``, the queries' classes or identities.
+        The interval is over ``identity``, ``[n]``, the queries' classes or identities. ``score`` is
+        the mean, where it is known with less rounding.
         """
-        self._keep(name, values, identity, over)
+        self._keep(name, values, identity, over, score)
         self.intervals[name] = mean_interval(values, identity)
 
     def add_at_threshold(
         self, name: str, values: NDArray[Any], identity: Ints,
-        draws: NDArray[np.float64] | None, n_people: int,
+        draws: NDArray[np.float64] | None, n_people: int, score: float | None = None,
     ) -> None:  # fmt: skip
         """Add the mean of values at a threshold that impostors decide.
 
-        ``draws`` are of ``threshold_draws``, of ``n_people`` identities.
+        ``draws`` are of ``threshold_draws``, of ``n_people`` identities; ``score`` is as of
+        :meth:`add`.
         """
-        self._keep(name, values, identity, PEOPLE)
+        self._keep(name, values, identity, PEOPLE, score)
         self.draws[name] = draws
         self.intervals[name] = None
         if draws is not None:
@@ -74,8 +77,10 @@ class TaskResult:
             spread = drawn_spread(self.scores[name], draws, n_people, kept)
             self.intervals[name] = spread.interval()
 
-    def _keep(self, name: str, values: NDArray[Any], identity: Ints, over: str) -> None:
-        self.scores[name], self.over[name] = mean(values), over
+    def _keep(
+        self, name: str, values: NDArray[Any], identity: Ints, over: str, score: float | None
+    ) -> None:
+        self.scores[name], self.over[name] = mean(values) if score is None else score, over
         self.per_query[name], self.identities[name] = values, identity
 
 
@@ -138,9 +143,8 @@ class GalleryTask(TaskDeclaration):
 
 
 def mean(values: NDArray[Any]) -> float:
-    """Mean of shares in float64; weighted ones that are all whole may be rounded above 1."""
-    found = float(np.mean(values, dtype=np.float64))
-    return min(found, 1.0) if found < 1.0 + _ROUNDING else found
+    """Mean in float64."""
+    return float(np.mean(values, dtype=np.float64))
 
 
 def rank_items(
@@ -173,7 +177,16 @@ def ranking_result(
     ranking: "Ranking", identity: Ints, n_gallery: int, cut_offs: Sequence[int] = (1, 5),
     over: str = CLASSES,
 ) -> TaskResult:  # fmt: skip
-    """CMC at some cut-offs, mAP and counts; ``identity`` is the class of each query, ``[n]``."""
+    """CMC at some cut-offs, mAP and counts; ``identity`` is the class of each query, ``[n]``.
+
+    Raises:
+        RefusedError: If no query has a match.
+    """
+    if not ranking.answered.any():
+        raise RefusedError(
+            f"queries: expected a match for one at least, got none for any of {len(identity)}: an "
+            "item of its class that is not the query itself, nor left out, as by its camera"
+        )
     result = TaskResult()
     identity = identity[ranking.answered]
     for k in cut_offs:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,14 @@ from benchmark.tasks.base import (
     template_vectors,
 )  # fmt: skip
 
-Part = tuple[NDArray[np.float64], Ints, NDArray[np.float64] | None]
-"""Hits, each one's identity, and the score in draws of identities, if there are any."""
+
+class Part(NamedTuple):
+    """Hits in a gallery, or in all of them."""
+
+    hits: NDArray[np.float64]  # one a mated probe; of all galleries weighted, so that they average
+    identity: Ints  # of each
+    draws: NDArray[np.float64] | None  # the score in draws of identities, if there are any
+    score: float
 
 
 @dataclass(frozen=True)
@@ -51,13 +57,16 @@ class Identification(Task):
             searched = search(probes, subject, *template_vectors(gallery, items, enrolled))
             mated = searched.mated
             for k in (1, 5):
-                values.setdefault(f"rank_{k}", {})[i] = rank_k(searched, k), subject[mated], None
+                hits = rank_k(searched, k)
+                part = Part(hits, subject[mated], None, base.mean(hits))
+                values.setdefault(f"rank_{k}", {})[i] = part
             non_mated = int((~mated).sum())
             targets = base.measurable(options["fpir"], non_mated)
             for point in tpir_at_fpir(searched, targets) if targets else ():
                 name = base.key("tpir_at_fpir", point.target)
                 draws = identification_draws(searched, who, len(people), point.target)
-                values.setdefault(name, {})[i] = point.hits, subject[mated], draws
+                part = Part(point.hits, subject[mated], draws, point.tpir)
+                values.setdefault(name, {})[i] = part
                 accepted = round(point.fpir * non_mated)
                 result.counts[f"n_accepted_outsiders_g{i}_{name}"] = accepted
             result.counts.update({
@@ -66,25 +75,31 @@ class Identification(Task):
             })  # fmt: skip
         for name, parts in values.items():
             if len(parts) == len(items.galleries):  # a mean is of all
-                _add(result, name, _joined([*parts.values()]), len(people))
+                _add(result, name, joined([*parts.values()]), len(people))
             if len(items.galleries) > 1:  # of a single gallery the mean says it all
                 for i, part in parts.items():
                     _add(result, f"g{i}_{name}", part, len(people))
         return result
 
 
-def _joined(parts: Sequence[Part]) -> Part:
-    """The mean of the galleries' means: of values weighted by their gallery's size."""
-    n = sum(len(hits) for hits, _, _ in parts)
-    weighted = [hits * (n / (len(parts) * len(hits))) for hits, _, _ in parts]
-    drawn = [draws for _, _, draws in parts if draws is not None]
+def joined(parts: Sequence[Part]) -> Part:
+    """The mean of the galleries' means: of values weighted by their gallery's size.
+
+    The score is not theirs, which is rounded by where the hits stand: equal numbers of hits give
+    equal scores, of which neither is better.
+    """
+    n = sum(len(part.hits) for part in parts)
+    weighted = [part.hits * (n / (len(parts) * len(part.hits))) for part in parts]
+    drawn = [part.draws for part in parts if part.draws is not None]
     draws = np.mean(drawn, axis=0) if len(drawn) == len(parts) else None
-    return np.concatenate(weighted), np.concatenate([who for _, who, _ in parts]), draws
+    identity = np.concatenate([part.identity for part in parts])
+    score = float(np.mean([part.score for part in parts]))
+    return Part(np.concatenate(weighted), identity, draws, score)
 
 
 def _add(result: TaskResult, name: str, part: Part, n_people: int) -> None:
-    hits, identity, draws = part
+    hits, identity, draws, score = part
     if describe(name).threshold:
-        result.add_at_threshold(name, hits, identity, draws, n_people)
+        result.add_at_threshold(name, hits, identity, draws, n_people, score)
     else:
-        result.add(name, hits, identity, IDENTITIES)
+        result.add(name, hits, identity, IDENTITIES, score)

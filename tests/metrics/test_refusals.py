@@ -131,6 +131,7 @@ REFUSED = [
     (lambda: list(intervals.weights(0)), "weights: expected"),
     (lambda: statistics.holm(np.array([1.5])), "p_values"),
     (lambda: similarity.linear_cka([(X, np.ones((3, 2)))]), "constant side"),
+    (lambda: similarity.linear_cka([(X, np.full((3, 2), 0.1))] * 3), "constant side"),
     (lambda: similarity.linear_cka([]), "at least 2 items"),
     (lambda: similarity.linear_cka([(X, X[:2])]), "as many rows"),
     (lambda: similarity.linear_cka([(X, X), (X[:, :1], X)]), "expected dimensions"),

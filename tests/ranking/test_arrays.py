@@ -30,11 +30,15 @@ def test_vectors_are_float32_in_rows():
         arrays.vectors("x", x.astype(np.float16), dim=4)
     with pytest.raises(ValueError, match="x: expected finite values, got inf in row 1"):
         arrays.vectors("x", [[0.0], [np.inf]])
+    with pytest.raises(ValueError, match=r"values that float32 can hold, got 1e\+200 in row 1"):
+        arrays.vectors("x", np.array([[0.0], [1e200]]))
 
 
 def test_labels_keep_their_order():
     a, b = arrays.codes("labels", (["b", "a"], ["c", "a", "b"]), (2, 3))
     assert (a.tolist(), b.tolist()) == ([1, 0], [2, 0, 1])
+    column = np.array(["c", "a", "b"], object)  # as of pandas
+    assert arrays.codes("labels", (["b", "a"], column), (2, 3))[1].tolist() == b.tolist()
     near = np.array([2**53 + 1], np.uint64), np.array([2**53, 2**53 + 1, -1])
     a, b = arrays.codes("ids", near, (1, 3))
     assert (a[0] == b).tolist() == [False, True, False]

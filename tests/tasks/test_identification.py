@@ -9,7 +9,7 @@ import pytest
 from published_scripts import all_pairs, nearest_far
 
 from benchmark.config.tracks import TrackRules
-from benchmark.tasks.identification import Identification
+from benchmark.tasks.identification import Identification, Part, joined
 from benchmark.tasks.identification_script import IdentificationScript
 from benchmark.tasks.verification import Verification
 from benchmark.tasks.verification_script import VerificationScript
@@ -64,6 +64,20 @@ def test_a_mean_is_of_all_galleries():
     names = Identification().evaluate(x, x, items, {"fpir": [rate]}).scores
     assert [name[:8] for name in names if "tpir" in name] == ["g1_tpir_"]
     assert {"rank_1", "g1_rank_1", "g2_rank_1"} <= names.keys()
+
+
+def test_equal_numbers_of_hits_are_equal_scores() -> None:
+    """Whichever probes hit: the criterion compares without a tolerance."""
+    rng = np.random.default_rng(0)
+    sizes, hits = (12, 15), (5, 7)
+    scores = set()
+    for _ in range(50):
+        parts = []
+        for n, k in zip(sizes, hits, strict=True):
+            found = rng.permutation(np.arange(n) < k).astype(np.float64)
+            parts.append(Part(found, np.arange(n), None, found.mean()))
+        scores.add(joined(parts).score)
+    assert scores == {(5 / 12 + 7 / 15) / 2}
 
 
 def test_galleries_in_which_everybody_is_found_are_whole() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from benchmark import run
 from benchmark.data.base import Evaluation
+from benchmark.errors import RefusedError
 from benchmark.harness.execution import Compute
 from benchmark.tasks.reidentification import Reidentification
 
@@ -85,6 +86,13 @@ def test_a_worked_case() -> None:
     assert got.scores == {
         "cmc_at_1": 0.0, "cmc_at_5": 1.0, "cmc_at_10": 1.0, "map": 0.5, "minp": 0.5
     }  # fmt: skip
+
+
+def test_queries_of_one_camera_have_no_match() -> None:
+    found = items([7, 8, 7, 8], [1, 1, 1, 1], 2)
+    x = np.eye(4, dtype=np.float32)
+    with pytest.raises(RefusedError, match="expected a match for one at least, got none"):
+        Reidentification().evaluate(x, x, found, {"distance": "cosine"})
 
 
 def test_a_protocol_runs_it(tmp_path) -> None:

@@ -94,7 +94,7 @@ class LastUpdate:
         view, new = (
             _gram(x[:_SOME], self.work.distance) for x in (self.state.view, self.state.new)
         )
-        return bool(np.abs(view - new).max(initial=0.0) <= _SAME * np.abs(new).max(initial=1.0))
+        return bool(np.abs(view - new).max(initial=0.0) <= _SAME * np.abs(new).max(initial=0.0))
 
     @cached_property
     def priority(self) -> Floats | None:
