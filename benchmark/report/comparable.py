@@ -31,23 +31,26 @@ def comparable(records: Sequence[Record]) -> list[Record]:
 def of_another_old_model(records: Sequence[Record]) -> list[Record]:
     """Records that do not share the old model, or the data, of their protocol, track and seed.
 
-    That is the one that ``independent`` has, or else most methods: its weights have that hash, or
-    were trained on another processor and give the same scores by themselves, to 0.05 points
-    (processors round products otherwise). Another one comes of a change of the track's networks.
-    Over seeds the networks are those of the last record. Runs with changes may train another one on
-    purpose: each set of changes is looked at by itself.
+    That is the one that ``independent`` has, or else most methods (where as many have another one,
+    none has it): its weights have that hash, or were trained on another processor and give the same
+    scores by themselves, to 0.05 points (processors round products otherwise). Another one comes of
+    a change of the track's networks. Over seeds the networks are those of the last record. Runs
+    with changes may train another one on purpose: each set of changes is looked at by itself.
     """
     done = [record for record in records if record.status == "done"]
     last = {_place(r): r.models for r in sorted(done, key=lambda r: r.run.finished or "")}
     usual = _usual([r for r in done if r.models == last[_place(r)]])
     return [
         r for r in done
-        if r.models != last[_place(r)] or not _same_old_model(r, usual[_place(r), r.seed])
+        if r.models != last[_place(r)] or not _same_old_model(r, usual.get((_place(r), r.seed)))
     ]  # fmt: skip
 
 
 def _usual(records: Sequence[Record]) -> dict[tuple[Place, int], Record]:
-    """Place and seed -> a record of independent's old model and data, or else of most methods'."""
+    """Place and seed -> a record of independent's old model and data, or else of most methods'.
+
+    Seeds are left out where as many methods have another one.
+    """
     counts: dict[tuple[Place, int], Counter[Shared]] = {}
     first: dict[tuple[Place, int, Shared], Record] = {}
     for record in records:
@@ -56,11 +59,17 @@ def _usual(records: Sequence[Record]) -> dict[tuple[Place, int], Record]:
         shared = old_model(record), record.dataset.fingerprint
         counts.setdefault(update, Counter())[shared] += weight
         first.setdefault((*update, shared), record)
-    return {update: first[*update, each.most_common(1)[0][0]] for update, each in counts.items()}
+    usual = {}
+    for update, each in counts.items():
+        most = max(each.values())
+        found = [first[*update, shared] for shared, n in each.items() if n == most]
+        if all(_same_old_model(other, found[0]) for other in found):
+            usual[update] = found[0]
+    return usual
 
 
-def _same_old_model(record: Record, usual: Record) -> bool:
-    if record.dataset.fingerprint != usual.dataset.fingerprint:
+def _same_old_model(record: Record, usual: Record | None) -> bool:
+    if usual is None or record.dataset.fingerprint != usual.dataset.fingerprint:
         return False
     ours, its = old_model(record), old_model(usual)
     if ours == its or ours is None or its is None:

@@ -26,6 +26,7 @@ def test_of_one_old_model_a_seed() -> None:
     assert names(comparable([*others, *own])) == ["bct", "l2", "bt2"]
     alone = make_record("independent", 0.1, lower=0.3)
     assert names(comparable([*others, *own, alone])) == ["fct", "lce", "independent"]
+    assert comparable([others[0], own[0]]) == [], "nobody knows which"
     elsewhere = make_record("bct", 0.5, seed=1, lower=0.9)
     assert names(comparable([*own, alone, elsewhere])) == ["fct", "lce", "independent", "bct"]
 

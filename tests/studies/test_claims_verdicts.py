@@ -127,6 +127,9 @@ def test_what_is_missing_is_named(said) -> None:
     refused = [*seeds("fct", 0.6), make_record("bct", reason="needs the old head")]
     found = said(refused, ABOVE | {"tracks": ["glyphs"]})
     assert found.lines[0].reason == "bct on open-class, glyphs: not applicable"
+    rose = [*seeds("fct", 0.6), make_record("bct", diverged={"train": "its loss rises"})]
+    found = said(rose, ABOVE | {"tracks": ["glyphs"]})
+    assert found.lines[0].reason == "bct on open-class, glyphs: a training diverged"
 
 
 def test_a_metric_that_a_track_does_not_score_is_left_out(said) -> None:

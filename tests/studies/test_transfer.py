@@ -175,6 +175,8 @@ def test_orders_of_records() -> None:
     records += board("omniglot", bct=0.4, fct=0.3)
     records += [make_record("l2", 0.99)]  # lacks two seeds that the others have
     records += [make_record("mixbct", 0.99, changed={"mixbct.ratio": 0.1})]
+    records += board("glyphs", oca=0.7)[:2]
+    records += [make_record("oca", 0.7, seed=2, diverged={"train": "its loss rises"})]
     orders = {o.place: o for o in measured_orders(records, RULES) if o.metric == "cmc_at_1"}
     assert set(orders["glyphs"].scores) == {"bct", "fct"}  # no control, no loser
     assert orders["glyphs"].scores["bct"] == pytest.approx([0.5, 0.501, 0.502])

@@ -94,13 +94,13 @@ class Values:
         method = place.method if value.method == EACH else value.method
         protocol, track = value.protocol or place.protocol, value.track or place.track
         records = self._records.get((protocol, track, method, _changes(value.changed)), [])
-        done = [r for r in records if r.status == "done"]
+        done = [r for r in records if r.status == "done" and not r.diverged]
         where = f"{method} on {protocol}, {track}"
         if value.changed:
             where += ", " + ", ".join(f"{k}={v}" for k, v in value.changed.items())
         if not done:
-            reason = f"{where}: not applicable" if records else f"no record of {where}"
-            raise MissingValueError(reason)
+            why = "a training diverged" if any(r.diverged for r in records) else "not applicable"
+            raise MissingValueError(f"{where}: {why}" if records else f"no record of {where}")
         alone = {
             r.seed: r for r in self._records.get((protocol, track, "independent", _changes({})), [])
         }

@@ -194,7 +194,7 @@ def _scores(study: FactorStudy, records: Iterable[Record], metric: str) -> ByCel
     found: ByCell = {}
     for record in records:
         cell = study.levels(record)
-        if cell is None or record.status != "done":
+        if cell is None or record.status != "done" or record.diverged:
             continue
         one = [record]
         cases: tuple[str, ...] = (select.cross_case(one),)

@@ -69,7 +69,7 @@ def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> l
     places: dict[_Place, dict[tuple[int, str], StoredRecord]] = {}
     for each in stored:
         r = each.record
-        if r.status == "done" and set(r.changed) <= {FIELD}:
+        if r.status == "done" and not r.diverged and set(r.changed) <= {FIELD}:
             length = r.changed.get(FIELD, 1)
             # Another version has other networks, or other data.
             versions = (r.protocol_version, r.track_version, r.training)

@@ -112,8 +112,8 @@ def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Met
     """An order for each protocol, track, value and metric of records without changes.
 
     Of several versions of a protocol or track the newest counts, of several old models of a seed
-    independent's. Methods that lack a seed that most of them have are left out, as are those that
-    the rules leave out.
+    independent's. Methods that lack a seed that most of them have, or of which a training diverged,
+    are left out, as are those that the rules leave out.
     """
     found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
@@ -122,6 +122,8 @@ def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Met
     orders = []
     for here in (found[key] for key in sorted(found)):
         kept = comparable(here)
+        diverged = {r.method for r in kept if r.diverged}  # scores say nothing of it
+        kept = [r for r in kept if r.method not in diverged]
         for value in rules.values:
             for metric in rules.metrics:
                 order = _measured(kept, value, metric, rules)
