@@ -84,6 +84,20 @@ def read_dataset(folder: Path) -> Dataset:
     return Dataset(meta["name"], train, evaluations, names, meta["facts"], groups)
 
 
+def image_roots(folder: Path) -> set[Path]:
+    """Places of the images of a written dataset that stay in their files; none of arrays."""
+    try:
+        todo = [*json.loads((folder / _META).read_text())["parts"].values()]
+    except (OSError, ValueError, KeyError, AttributeError):
+        return set()  # damaged, which :func:`read_dataset` tells
+    roots = set()
+    while todo:
+        part = todo.pop()
+        todo += part.get("joined", ())
+        roots |= {Path(part["root"])} if "root" in part else set()
+    return roots
+
+
 def _read(folder: Path, part: str, meta: dict[str, Any]) -> dict[str, Any]:
     """Columns of a part."""
     with np.load(folder / f"{part}.npz") as arrays:

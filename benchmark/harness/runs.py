@@ -9,6 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from benchmark.config.data_roots import folders_of
 from benchmark.config.files import default_store, digest, writable
 from benchmark.config.places import real
 from benchmark.errors import BenchError, FailedError, RefusedError, unknown
@@ -19,6 +20,7 @@ from benchmark.harness.published_models import PublishedModels
 from benchmark.harness.ray import execute_on_ray
 from benchmark.harness.requests import Key, Request
 from benchmark.harness.store import DETAILS, Store
+from benchmark.harness.work import DataWork
 from benchmark.records.details_files import check_beside, queries_path
 from benchmark.records.files import read_record
 from benchmark.records.provenance import code_version
@@ -272,6 +274,23 @@ def _is_whole(stage: Stage, store: Store, reporter: Reporter) -> bool:
     if not store.has(stage.name):
         return False
     damage = store.damage(stage.name)
+    if damage is None and (place := _elsewhere(stage, store)) is not None:
+        damage = f"its images lie below {place}, which is not the --data-root of this run"
+        store.remove(stage.name)
     if damage is not None:
         reporter.damaged(stage, damage)
     return damage is None
+
+
+def _elsewhere(stage: Stage, store: Store) -> Path | None:
+    """The place of a stored dataset's files, where it is not the one that is given now.
+
+    The stage is named by what the files hold, which may have moved, or lie in two places.
+    """
+    if not isinstance(stage.work, DataWork) or stage.work.data_root is None:
+        return None
+    from benchmark.data.serialization import image_roots  # which takes torch
+
+    given = [place.resolve() for place in folders_of(stage.work.data_root)]
+    roots = image_roots(store.path(stage.name))
+    return next((r for r in roots if not any(r.is_relative_to(g) for g in given)), None)

@@ -74,14 +74,17 @@ def test_market1501_from_files_to_a_record(tmp_path, monkeypatch, small):
             name = f"{person:04d}_c{camera}s1_000001_00.jpg"
             write_jpeg(root / part / name, 12 * person, (8, 16))
     write_jpeg(root / "bounding_box_test" / "-1_c1s1_000001_00.jpg", 180, (8, 16))
-    (record, _) = run_below(
-        tmp_path, ["independent", "l2"], "market1501", "market1501", data_root=root,
-        settings={**small, "recipe.batch_size": 8, "data.height": 16, "data.width": 8},
-    )  # fmt: skip
+    settings = {**small, "recipe.batch_size": 8, "data.height": 16, "data.width": 8}
+    chosen = ["independent", "l2"], "market1501", "market1501"
+    (record, _) = run_below(tmp_path, *chosen, data_root=root, settings=settings)
     assert not list((tmp_path / "store").rglob("train.images.npy"))
     counts = record.counts["new/old"]
     assert (counts["n_query"], counts["n_gallery"], counts["n_junk"]) == (2, 7, 1)
     assert record.as_json()["dataset"]["facts"]["distractors"] == 2
+    # The stored dataset names files that have moved since.
+    moved = root.rename(tmp_path / "moved")
+    again = run_below(tmp_path, *chosen, data_root=moved, settings=settings | {"recipe.lr": 0.02})
+    assert {each.dataset.fingerprint for each in again} == {record.dataset.fingerprint}
 
 
 def people(tmp_path, names):
