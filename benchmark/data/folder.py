@@ -28,10 +28,10 @@ from benchmark.config.checks import Seed
 from benchmark.config.declarations import EvaluationSet, Offer
 from benchmark.config.files import read_bytes
 from benchmark.data import listing
-from benchmark.data.base import Dataset, Evaluation, ImageSet, Ints, Pixels
+from benchmark.data.base import Dataset, Evaluation, Images, ImageSet, Ints
 from benchmark.data.enrolment import single_item_templates
 from benchmark.data.files import Files, data_root, readable
-from benchmark.data.images import MOST_BYTES, EncodedImages, Side, View
+from benchmark.data.images import MOST_BYTES, Side, View, images_of
 from benchmark.data.listing import SEEN, TABLE, TEST, Item
 from benchmark.data.readers import FileDatasetReader
 from benchmark.data.splits import seeded_order, two_thirds
@@ -168,13 +168,13 @@ class Folder(FileDatasetReader):
         trained = set(names[: two_thirds(len(names))])
         return [i._replace(part="train" if i.class_name in trained else TEST) for i in items]
 
-    def _images(self, root: Path, index: Mapping[str, int], items: Items) -> tuple[Pixels, Ints]:
+    def _images(self, root: Path, index: Mapping[str, int], items: Items) -> tuple[Images, Ints]:
         """Images by class ``[n, channels, size, size]`` uint8, and their labels ``[n]``."""
         items = sorted(items, key=lambda item: index[item.class_name])
         files = Files(root, tuple(item.path.relative_to(root).as_posix() for item in items))
         view = View(self.image_size, self.image_size, self.channels)
         labels = np.array([index[item.class_name] for item in items], np.int64)
-        return EncodedImages(files, view)[np.arange(len(files))], labels
+        return images_of(files, view), labels
 
     def _evaluation(
         self, root: Path, gallery: Items, query: Items, index: Mapping[str, int],

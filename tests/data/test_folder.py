@@ -51,6 +51,14 @@ def test_train_gallery_query(parted, check):
     assert set(np.concatenate(test.galleries).tolist()) <= set(test.gallery.tolist())
 
 
+def test_many_photographs_stay_in_their_files(flat, monkeypatch):
+    held = Folder().load(flat)
+    monkeypatch.setattr("benchmark.data.images.HELD_BYTES", 0)
+    images = Folder().load(flat).train.images
+    assert not isinstance(images, np.ndarray)
+    np.testing.assert_array_equal(images[np.arange(images.shape[0])], held.train.images)
+
+
 def test_a_class_may_be_trained_on_and_evaluated(parted):
     for part in ("gallery", "query"):
         write_noise(parted / part / "a" / "1.png")
