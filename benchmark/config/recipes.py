@@ -46,9 +46,9 @@ MARGINS: Mapping[str, float] = {"arcface": 0.5, "cosface": 0.35}
 OF_BACKBONE = ("weights", "weights_sha256", "input_size", "project", "last_stride", "frozen")
 """Settings of one backbone, which hold no more where a model gets another."""
 OF_HEAD = ("scale", "margin")
+"""Of one head, likewise."""
 OF_MAPS = ("transform_steps", "transform_batch")
 """Settings of a recipe that nothing but a map's training reads."""
-"""Of one head, likewise."""
 
 
 def is_weights_file(weights: str) -> bool:
@@ -285,9 +285,9 @@ class Recipe(Model):
     """Share of the steps in which the learning rate rises linearly from 0."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
-    """As Lightning Fabric names it; used for training, embeddings are float32. ``bf16-mixed`` is
-    ``32-true`` on a CPU without bfloat16 instructions, where it would be slower; records say what
-    was used."""
+    """As Lightning Fabric names it; used for training, embeddings are float32. ``16-mixed`` is
+    ``bf16-mixed`` on a CPU, and this ``32-true`` on one without bfloat16 instructions, where it
+    would be slower; records say what was used."""
     compile: bool = False
     """Compilation of the network by torch for training on GPUs: other last bits, more steps a
     second. Elsewhere, and where classifier and network share a neck, it is not."""
