@@ -257,6 +257,23 @@ _PASSES = re.compile(r"([1-9]\d{0,4}) epochs")
 Passes = Annotated[str, holds(_PASSES.fullmatch, "a number of steps, or one such as '80 epochs'")]
 
 
+def lengthened(values: Mapping[str, Any], length: int) -> dict[str, Any]:
+    """Some values of a recipe, those that say how long something trains so many times as long.
+
+    Example:
+        >>> lengthened({"side_epochs": 2, "transform_steps": "80 epochs", "lr": 0.1}, 3)
+        {'side_epochs': 6, 'transform_steps': '240 epochs', 'lr': 0.1}
+    """
+    made = dict(values)
+    for name in ("epochs", "side_epochs", "transform_steps"):
+        value = made.get(name)
+        if isinstance(value, int):
+            made[name] = value * length
+        elif isinstance(value, str) and (passes := _PASSES.fullmatch(value)):
+            made[name] = f"{int(passes[1]) * length} epochs"
+    return made
+
+
 class Recipe(Model):
     """Training of everything on a track, the same for every method."""
 
@@ -322,16 +339,8 @@ class Recipe(Model):
 
     def lengthened(self) -> Recipe:
         """The recipe that takes ``length`` times as long as this one says."""
-        steps: int | str
-        if isinstance(self.transform_steps, int):
-            steps = self.transform_steps * self.length
-        else:
-            steps = f"{int(self.transform_steps.split()[0]) * self.length} epochs"
-        values = {
-            "epochs": self.epochs * self.length, "side_epochs": self.side_epochs * self.length,
-            "transform_steps": steps, "length": 1,
-        }  # fmt: skip
-        return build(Recipe, {**dict(self), **values}, "recipe: length")
+        values = {**lengthened(dict(self), self.length), "length": 1}
+        return build(Recipe, values, "recipe: length")
 
     def for_simclr(self) -> Recipe:
         """The recipe of SimCLR's training, but for its epochs, which are ``side_epochs``."""

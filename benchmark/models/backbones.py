@@ -92,9 +92,9 @@ class Encoder(Portable):
 
     def prepared(self, images: Tensor) -> Tensor:
         """Images as the backbone takes them: of its size, with its mean and deviation."""
-        size = (self.input_size, self.input_size)
-        if self.input_size is not None and images.shape[-2:] != size:
-            images = F.interpolate(images, size=size, mode="bilinear", antialias=True)
+        side = self.input_size
+        if side is not None and images.shape[-2:] != (side, side):
+            images = F.interpolate(images, size=(side, side), mode="bilinear", antialias=True)
             images = images.contiguous(memory_format=torch.channels_last)
         if self.shift is None or self.scale is None:
             return images

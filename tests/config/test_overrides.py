@@ -174,6 +174,24 @@ def test_fractions_and_models_of_a_generation_from_the_command_line() -> None:
     assert setup.models[1].backbone == "vit-16x1" and setup.changed == changes
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_fields_that_need_each_other_are_set_in_any_order(turned):
+    def made(protocol, **given):
+        items = [(key.replace("__", "."), value) for key, value in given.items()]
+        settings = dict(reversed(items) if turned else items)
+        return set_up(load_protocol(protocol), load_track("toy"), settings, [])
+
+    shares = [(0, 0.4), (0.4, 1)]
+    found = made("open-class", old__classes=[0, 0.4], new__classes=[0.4, 1]).protocol
+    assert [g.classes for g in found.generations] == shares
+    found = made("open-data", old__images=[0, 0.4], new__images=[0.4, 1]).protocol
+    assert [g.images for g in found.generations] == shares
+    found = made("open-data", old__images=[0, 0.6], protocol__apart=False).protocol
+    assert found.generations[0].images == (0, 0.6)
+    found = made("open-class", old__queries="texts", protocol__tasks=["text_retrieval"]).protocol
+    assert found.generations[0].queries == "texts"
+
+
 # --- refused
 
 

@@ -232,6 +232,12 @@ CHANGES: list[Row] = [
     ({"recipe.lr": 0.1, "recipe.epochs": "a"}, "--set recipe.epochs: epochs: expected a whole"),
     ({"recipe.epochs": 3, "recipe.lrr": 1}, "--set recipe.lrr: unknown key 'lrr'"),
     ({"new.dim": 8, "new.triplet": 1.0}, "per_class: expected at least 2"),
+    ({"recipe.augment.crop": 0.5, "recipe.augment": {"flip": True}},
+     "--set recipe.augment.crop: expected it or all of recipe.augment, got both"),
+    ({"recipe.simclr": {"lr": 1}, "recipe.simclr.augment.hue": 0.1}, "all of recipe.simclr, got"),
+    ({"protocol.generations": [{"name": "old"}, {"name": "new"}], "old.classes": [0, 1]},
+     "--set protocol.generations: expected it or --set old.classes, got both"),
+    ({"old.classes": [0, 0.6]}, "--set old.classes: generations: "),
     # what SimCLR's training changes
     *(({"recipe.simclr": value}, words) for value, words in (
         ({"lrr": 1}, "simclr: unknown key 'lrr'; did you mean 'lr'"),
