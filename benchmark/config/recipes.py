@@ -310,7 +310,7 @@ class Recipe(Model):
     second. Elsewhere, and where classifier and network share a neck, it is not."""
     transform_steps: Annotated[int, Field(ge=1, le=10**8)] | Passes = 600
     """Steps of a learned conversion on cached embeddings, or ``80 epochs`` over its pairs."""
-    transform_batch: int = Field(256, ge=1, le=2**24)
+    transform_batch: int = Field(256, ge=2, le=2**24)
     """Pairs a step of a learned conversion."""
     transform_views: Annotated[int, Field(ge=1, le=1024)] | Literal["epoch"] = 1
     """Augmented views of each training image from which conversions are learned, the same ones for

@@ -77,7 +77,7 @@ def of_table(path: Path, root: Path) -> list[Item]:
         if file in found:
             raise BenchError(f"{where}: file: '{name:.80}' is listed twice")
         found[file] = _checked(where, {k: v for k, v in row.items() if k != "file"})
-    return _placed(root, found)
+    return _placed(root, dict(sorted(found.items())))  # whatever the order of its lines
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:

@@ -216,6 +216,7 @@ CHANGES: list[Row] = [
     *(({"old.classes": each}, "--set old.classes: .*finite number")
       for each in ([float("nan"), 1], [0, float("nan")])),
     ({"recipe.epoch": 3}, "--set recipe.epoch: .*did you mean 'epochs'"),
+    ({"recipe.transform_batch": 1}, "transform_batch: expected at least 2"),
     ({"recipe.epochs": -1}, "--set recipe.epochs: .*epochs: expected at least 0"),
     ({"recipe.augment.rotat": 3}, "--set recipe.augment.rotat: .*did you mean 'rotate'"),
     ({"recipe.augmen.rotate": 3}, "--set recipe.augmen.rotate: .*did you mean 'recipe.augment'"),

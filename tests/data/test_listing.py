@@ -134,6 +134,13 @@ def test_more_beside_the_folders_of_parts_is_refused(tmp_path):
             shutil.rmtree(extra)
 
 
+def test_the_order_of_the_lines_does_not_matter(listed):
+    root, rows = listed
+    base = Folder().load(root)
+    write_table(root, rows[::-1])
+    assert Folder().load(root).fingerprint() == base.fingerprint()
+
+
 def test_the_source_follows_the_table(listed):
     root, rows = listed
     base = Folder().source(root)
