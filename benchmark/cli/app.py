@@ -135,8 +135,10 @@ def run(
     ]  # fmt: skip
     for line in dict.fromkeys(map(str, unsuited)):
         echo(f"bench: {line}", err=True)
+    told: list[str] = []
     if asked and not any("track" in axis.fields for axis in axes):
-        running.tell_idle(protocol, str(asked.pop("track", track)), asked, labels)
+        told = running.tell_idle(protocol, str(asked.pop("track", track)), asked, labels)
+    running.tell_unread(requests, asked, told)
     for request in requests:
         require_outside({"--out": out, "--store": store}, folders_of(request.data_root))
     accelerator = parse_device(device)

@@ -29,6 +29,8 @@ from benchmark.report.costs import hours_words
 if TYPE_CHECKING:
     from benchmark.records.record import Record
 
+_CHANGED = "the run counts as changed all the same"
+
 
 class Progress(Reporter):
     """One line a stage; on a terminal with a bar, elsewhere when the stage has ended."""
@@ -202,16 +204,28 @@ def _print_places(broken: list[OSError], records: str, **files: Path) -> None:
 
 def tell_idle(
     protocol: str, track: str, settings: Mapping[str, Any], methods: Sequence[str]
-) -> None:
+) -> list[str]:
     """Tell what ``--set`` gives that is so already: records lie apart from others all the same."""
     from benchmark.config.loading import load_protocol, load_track
     from benchmark.config.overrides import idle
 
-    for key in idle(load_protocol(protocol), load_track(track), settings, methods):
-        echo(
-            f"bench: --set {key}: so it is without it; the run counts as changed all the same",
-            err=True,
-        )
+    told = idle(load_protocol(protocol), load_track(track), settings, methods)
+    for key in told:
+        echo(f"bench: --set {key}: so it is without it; {_CHANGED}", err=True)
+    return told
+
+
+def tell_unread(
+    requests: Sequence[Request], settings: Mapping[str, Any], told: Sequence[str]
+) -> None:
+    """Tell what ``--set`` or ``--sweep`` gives that nothing reads, beside what is told already."""
+    from benchmark.config.unread import unread
+
+    found = [unread(request.setup) for request in requests]
+    for key, reason in found[0].items():
+        if key not in told and all(key in each for each in found):
+            option = "--set" if key in settings else "--sweep"
+            echo(f"bench: {option} {key}: no effect, as {reason}; {_CHANGED}", err=True)
 
 
 def print_sweep(records: Sequence[Record], axes: Sequence[Axis], out: Path) -> None:

@@ -101,6 +101,9 @@ def _extended(path: Path, value: dict[str, Any], seen: tuple[str, ...]) -> dict[
     base = value.get("extends")
     if base is None:
         return value
+    beside = path.parent / str(base)
+    if str(base).endswith((".yaml", ".yml")) and beside.is_file():
+        base = str(beside)
     if base in seen:
         raise BenchError(f"{path.name}: extends: goes in a circle over '{base}'")
     with located(f"{path.name}: extends"):

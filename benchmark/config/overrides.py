@@ -18,7 +18,7 @@ from benchmark.config.generations import GenerationSpec
 from benchmark.config.method_names import RESERVED
 from benchmark.config.protocols import Protocol
 from benchmark.config.reading import Model, build
-from benchmark.config.recipes import OF_BACKBONE, ModelSpec
+from benchmark.config.recipes import OF_BACKBONE, ModelSpec, Recipe, lengthened
 from benchmark.config.setup import Setup
 from benchmark.config.tracks import Track
 from benchmark.errors import BenchError, UnsuitedError, located, nearest
@@ -30,14 +30,10 @@ Changes = dict[str, tuple[Any, str]]
 _GENERATION = {*GenerationSpec.model_fields} - {"name"}
 _MODEL = {*ModelSpec.model_fields}
 _PLACES = {
-    "protocol": (), "evaluation": ("evaluation",), "track": (),
-    "recipe.augment": ("recipe", "augment"),
+    "track": (), "recipe.augment": ("recipe", "augment")
 }  # fmt: skip
-"""Owner -> where its fields stand in the protocol or the track."""
-_OF_SIMCLR: Mapping[str, Sequence[str]] = {
-    "recipe.simclr": (), "recipe.simclr.augment": ("augment",)
-}  # fmt: skip
-"""Owner -> where its fields stand in the recipe of SimCLR's training."""
+"""Owner -> where its fields stand in the track."""
+_OF_SIMCLR = ("recipe.simclr", "recipe.simclr.augment")
 
 
 @cache
@@ -165,38 +161,45 @@ class Draft:
         every one.
         """
         self.models.append({})
-        recipe: Changes = {}
+        together: dict[str, Changes] = {}
         for key, value in changes.items():
+            _refuse_twice(key, changes, where)
             owner, _, name = key.rpartition(".")
-            if owner == "recipe":  # together: milestones need a schedule of steps
-                recipe[name] = value, where + key
+            if owner in self._at_once and name not in self._of_models(owner):
+                together.setdefault(owner, {})[name] = value, where + key
             else:
                 self._change(key, value, where + key, methods or known_methods())
-        if recipe and self.track is not None:
-            made = _changed_together(self.track.recipe, recipe)
-            self.track = self.track.model_copy(update={"recipe": made})
+        self._change_protocol(together)
+        if self.track is not None:
+            recipe = _with_simclr(self.track.recipe, together, where)
+            recipe = _changed_together(recipe, together.get("recipe", {}))
+            self.track = self.track.model_copy(update={"recipe": recipe})
+
+    @property
+    def _at_once(self) -> set[str]:
+        """Owners of fields that need others: milestones a schedule of steps, shares other ones."""
+        return {*self._names, "protocol", "evaluation", "recipe", *_OF_SIMCLR}
+
+    @property
+    def _names(self) -> list[str]:
+        return [generation.name for generation in self.protocol.generations]
+
+    def _of_models(self, owner: str) -> set[str]:
+        return _MODEL if owner in self._names else set()
 
     def _change(self, key: str, value: Any, where: str, methods: frozenset[str]) -> None:
         owner, dot, name = key.rpartition(".")
         if not dot:
             raise BenchError(f"{where}: expected owner.field, such as old.head or recipe.epochs")
-        names = [g.name for g in self.protocol.generations]
-        if owner in names and name in _MODEL:
+        if owner in self._names:
             self.models[-1].setdefault(owner, {})[name] = value, where
-        elif owner in names:
-            self._change_generation(names.index(owner), name, value, where)
-        elif owner in ("protocol", "evaluation"):
-            self.protocol = _changed(self.protocol, (*_PLACES[owner], name), value, where)
-            check_tasks(self.protocol.tasks, where)
         elif owner in methods:
             self.methods.setdefault(owner, {})[name] = value
         elif owner not in RESERVED:
-            known = {*names, *RESERVED, *methods}
+            known = {*self._names, *RESERVED, *methods}
             raise BenchError(f"{where}: unknown owner '{owner}'{nearest(owner, known)}")
         elif self.track is None:
             return
-        elif owner in _OF_SIMCLR:
-            self.track = _with_simclr(self.track, (*_OF_SIMCLR[owner], name), value, where)
         elif owner == "data":
             data = {**self.track.data, name: value}
             registry.check_options(self.track.dataset, data, where)
@@ -204,13 +207,26 @@ class Draft:
         else:
             self.track = _changed(self.track, (*_PLACES[owner], name), value, where)
 
-    def _change_generation(self, i: int, name: str, value: Any, where: str) -> None:
-        generations = list(self.protocol.generations)
-        if name not in _GENERATION:
-            raise BenchError(f"{where}: unknown key '{name}'{nearest(name, _MODEL | _GENERATION)}")
-        generations[i] = _changed(generations[i], (name,), value, where)
-        # The protocol as a whole is checked again: two generations may overlap now.
-        self.protocol = build(Protocol, {**dict(self.protocol), "generations": generations}, where)
+    def _change_protocol(self, together: Mapping[str, Changes]) -> None:
+        """Change the protocol, its evaluation and generations, and check it then as a whole."""
+        own, parts = together.get("protocol", {}), Changes()
+        generations: list[GenerationSpec] = []
+        for generation in self.protocol.generations:
+            changes = together.get(generation.name, {})
+            for name, (_, where) in changes.items():
+                if name not in _GENERATION:
+                    known = nearest(name, _MODEL | _GENERATION)
+                    raise BenchError(f"{where}: unknown key '{name}'{known}")
+                parts["generations"] = generations, where
+            generations.append(_changed_together(generation, changes))
+        if changes := together.get("evaluation", {}):
+            where = next(iter(changes.values()))[1]
+            parts["evaluation"] = _changed_together(self.protocol.evaluation, changes), where
+        if both := sorted(own.keys() & parts.keys()):
+            raise BenchError(f"{own[both[0]][1]}: expected it or {parts[both[0]][1]}, got both")
+        self.protocol = _changed_together(self.protocol, own | parts)
+        if "tasks" in own:
+            check_tasks(self.protocol.tasks, own["tasks"][1])
 
     def finish(self, settings: Mapping[str, Any]) -> Setup:
         """Look the models up, and change them."""
@@ -272,6 +288,8 @@ def _changed_together(spec: Spec, changes: Changes) -> Spec:
 
     Errors name the place of the field that they are about, else of the first one.
     """
+    if not changes:
+        return spec
     fields, wheres = dict(spec), {name: where for name, (_, where) in changes.items()}
     for name, (value, where) in changes.items():
         if name not in fields:
@@ -285,22 +303,32 @@ def _changed_together(spec: Spec, changes: Changes) -> Spec:
         raise BenchError(f"{wheres.get(named, next(iter(wheres.values())))}: {reason}") from error
 
 
-def _with_simclr(track: Track, path: Sequence[str], value: Any, where: str) -> Track:
-    """A track with the field at the end of a path changed in the recipe of SimCLR's training."""
-    recipe, name = track.recipe, path[0]
-    made = _changed(recipe.for_simclr(), path, value, where).model_dump(mode="json")
-    simclr = {**recipe.simclr, name: made[name]}
-    return track.model_copy(update={"recipe": _changed(recipe, ("simclr",), simclr, where)})
+def _with_simclr(recipe: Recipe, together: Mapping[str, Changes], where: str) -> Recipe:
+    """A recipe with changes of that of SimCLR's training."""
+    own, views = (together.get(owner, {}) for owner in _OF_SIMCLR)
+    if not own and not views:
+        return recipe
+    made = recipe.for_simclr()
+    if views:
+        augment = _changed_together(made.augment, views)
+        own = {**own, "augment": (augment, next(iter(views.values()))[1])}
+    values = _changed_together(made, own).model_dump(mode="json")
+    simclr = {**recipe.simclr, **{name: values[name] for name in own}}
+    return _changed(recipe, ("simclr",), simclr, f"{where}{_OF_SIMCLR[0]}")
+
+
+def _refuse_twice(key: str, changes: Mapping[str, Any], where: str) -> None:
+    """Refuse a field of something that is given as a whole, too."""
+    for whole in changes:
+        if key.startswith(f"{whole}."):
+            raise BenchError(f"{where}{key}: expected it or all of {whole}, got both")
 
 
 def _lengthened(spec: ModelSpec, length: int) -> ModelSpec:
-    """A model whose own epochs, if it has any, are so many times as many."""
+    """A model whose own recipe trains so many times as long, as far as it says how long."""
     if "length" in spec.recipe:
         raise BenchError("models: recipe: length is the track's, --set recipe.length=2")
-    epochs = spec.recipe.get("epochs")
-    if length == 1 or not isinstance(epochs, int):
-        return spec
-    return spec.model_copy(update={"recipe": {**spec.recipe, "epochs": epochs * length}})
+    return spec.model_copy(update={"recipe": lengthened(spec.recipe, length)})
 
 
 def _multiple(now: Any, value: Any, where: str) -> Any:

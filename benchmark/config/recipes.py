@@ -46,9 +46,9 @@ MARGINS: Mapping[str, float] = {"arcface": 0.5, "cosface": 0.35}
 OF_BACKBONE = ("weights", "weights_sha256", "input_size", "project", "last_stride", "frozen")
 """Settings of one backbone, which hold no more where a model gets another."""
 OF_HEAD = ("scale", "margin")
+"""Of one head, likewise."""
 OF_MAPS = ("transform_steps", "transform_batch")
 """Settings of a recipe that nothing but a map's training reads."""
-"""Of one head, likewise."""
 
 
 def is_weights_file(weights: str) -> bool:
@@ -257,6 +257,23 @@ _PASSES = re.compile(r"([1-9]\d{0,4}) epochs")
 Passes = Annotated[str, holds(_PASSES.fullmatch, "a number of steps, or one such as '80 epochs'")]
 
 
+def lengthened(values: Mapping[str, Any], length: int) -> dict[str, Any]:
+    """Some values of a recipe, those that say how long something trains so many times as long.
+
+    Example:
+        >>> lengthened({"side_epochs": 2, "transform_steps": "80 epochs", "lr": 0.1}, 3)
+        {'side_epochs': 6, 'transform_steps': '240 epochs', 'lr': 0.1}
+    """
+    made = dict(values)
+    for name in ("epochs", "side_epochs", "transform_steps"):
+        value = made.get(name)
+        if isinstance(value, int):
+            made[name] = value * length
+        elif isinstance(value, str) and (passes := _PASSES.fullmatch(value)):
+            made[name] = f"{int(passes[1]) * length} epochs"
+    return made
+
+
 class Recipe(Model):
     """Training of everything on a track, the same for every method."""
 
@@ -285,15 +302,15 @@ class Recipe(Model):
     """Share of the steps in which the learning rate rises linearly from 0."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
-    """As Lightning Fabric names it; used for training, embeddings are float32. ``bf16-mixed`` is
-    ``32-true`` on a CPU without bfloat16 instructions, where it would be slower; records say what
-    was used."""
+    """As Lightning Fabric names it; used for training, embeddings are float32. ``16-mixed`` is
+    ``bf16-mixed`` on a CPU, and this ``32-true`` on one without bfloat16 instructions, where it
+    would be slower; records say what was used."""
     compile: bool = False
     """Compilation of the network by torch for training on GPUs: other last bits, more steps a
     second. Elsewhere, and where classifier and network share a neck, it is not."""
     transform_steps: Annotated[int, Field(ge=1, le=10**8)] | Passes = 600
     """Steps of a learned conversion on cached embeddings, or ``80 epochs`` over its pairs."""
-    transform_batch: int = Field(256, ge=1, le=2**24)
+    transform_batch: int = Field(256, ge=2, le=2**24)
     """Pairs a step of a learned conversion."""
     transform_views: Annotated[int, Field(ge=1, le=1024)] | Literal["epoch"] = 1
     """Augmented views of each training image from which conversions are learned, the same ones for
@@ -322,16 +339,8 @@ class Recipe(Model):
 
     def lengthened(self) -> Recipe:
         """The recipe that takes ``length`` times as long as this one says."""
-        steps: int | str
-        if isinstance(self.transform_steps, int):
-            steps = self.transform_steps * self.length
-        else:
-            steps = f"{int(self.transform_steps.split()[0]) * self.length} epochs"
-        values = {
-            "epochs": self.epochs * self.length, "side_epochs": self.side_epochs * self.length,
-            "transform_steps": steps, "length": 1,
-        }  # fmt: skip
-        return build(Recipe, {**dict(self), **values}, "recipe: length")
+        values = {**lengthened(dict(self), self.length), "length": 1}
+        return build(Recipe, values, "recipe: length")
 
     def for_simclr(self) -> Recipe:
         """The recipe of SimCLR's training, but for its epochs, which are ``side_epochs``."""

@@ -216,9 +216,11 @@ def _digest(item: Item) -> str:
 def _refuse_trained(train: Items, query: Items, digests: Mapping[Path, str]) -> None:
     """Refuse queries that are byte for byte files of ``train``: they would be memorised."""
     trained = {digests[item.path]: item.path for item in train}
-    for item in query:
-        if (same := trained.get(digests[item.path])) is not None:
-            raise BenchError(f"{item.path}: {item.part}: trained on, as {same} is the same file")
+    found = [item for item in query if digests[item.path] in trained]
+    if found:
+        item, more = found[0], f"; {len(found):,} such files" if len(found) > 1 else ""
+        same = trained[digests[item.path]]
+        raise BenchError(f"{item.path}: {item.part}: trained on, as {same} is the same file{more}")
 
 
 def _tell_two_classes(items: Items, digests: Mapping[Path, str]) -> None:

@@ -44,6 +44,9 @@ def of_folders(root: Path) -> list[Item]:
                     f"{root}: {name}: no class folder found: expected {name}/CLASS/... "
                     f"beside {' and '.join(present)}"
                 )
+        for path in [*_folders(root), *_loose(root)]:
+            if path.name not in (*FOLDERS, SEEN):
+                raise _unexpected(path)
         return [item for name in (*FOLDERS, *_seen(root)) for item in _listed(root / name, name)]
 
 
@@ -74,7 +77,7 @@ def of_table(path: Path, root: Path) -> list[Item]:
         if file in found:
             raise BenchError(f"{where}: file: '{name:.80}' is listed twice")
         found[file] = _checked(where, {k: v for k, v in row.items() if k != "file"})
-    return _placed(root, found)
+    return _placed(root, dict(sorted(found.items())))  # whatever the order of its lines
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -176,6 +179,10 @@ def _placed(root: Path, found: Mapping[Path, Mapping[str, str]]) -> list[Item]:
     parted = {*FOLDERS} <= first <= {*FOLDERS, SEEN}
     items = []
     for path, said in found.items():
+        if {*FOLDERS} <= first and not parted and not {"class", "part"} <= {*said}:
+            extra = min(first - {*FOLDERS, SEEN})
+            loose = (path for path, parts in places.items() if not parts)
+            raise _unexpected(root / extra if extra else next(loose))
         folders = places[path][parted:]
         if "class" not in said and not folders:
             raise BenchError(f"{path}: expected inside a folder named after its class")
@@ -186,13 +193,23 @@ def _placed(root: Path, found: Mapping[Path, Mapping[str, str]]) -> list[Item]:
     return items
 
 
+def _unexpected(path: Path) -> BenchError:
+    return BenchError(
+        f"{path}: unexpected beside {_some(FOLDERS)}: expected at most {SEEN}, or class and part "
+        "of every image from a table or data.pattern"
+    )
+
+
 def _some(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
+def _loose(folder: Path) -> list[Path]:
+    return _sifted(path for path in folder.iterdir() if path.suffix.lower() in IMAGES)
+
+
 def _listed(folder: Path, part: str) -> list[Item]:
-    loose = _sifted(p for p in folder.iterdir() if p.suffix.lower() in IMAGES)
-    if loose:
+    if loose := _loose(folder):
         raise BenchError(f"{loose[0]}: expected inside a folder named after its class")
     items: list[Item] = []
     seen: dict[str, Path] = {}

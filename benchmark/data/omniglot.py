@@ -59,6 +59,8 @@ Drawings = dict[tuple[str, str, int], Pixels]
 class Omniglot(FileDatasetReader):
     """Hand-drawn characters."""
 
+    channels: ClassVar = 1
+
     columns: ClassVar = frozenset({"cameras", "templates", "groups"})
     pictures: ClassVar = True  # MIT licence
     stores_queries: ClassVar = True

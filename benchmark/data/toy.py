@@ -26,6 +26,7 @@ class Toy(DatasetReader):
 
     columns: ClassVar = frozenset({"cameras", "templates", "groups", "texts"})
     pictures: ClassVar = True  # rendered here
+    channels: ClassVar = 1
     stores_queries: ClassVar = True
     evaluation_sets: ClassVar = {"test": EvaluationSet(unseen=True), "seen": EvaluationSet()}
 

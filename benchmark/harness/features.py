@@ -23,6 +23,7 @@ from benchmark.harness.work import FeatureWork, WorkOnData
 from benchmark.models.backbones import to_unit
 from benchmark.models.embedder_runners import TextEmbedder
 from benchmark.models.frozen import folded
+from benchmark.models.trials import misfits_told
 from benchmark.training.augment import augment
 from benchmark.training.embedding import frozen_backbone
 
@@ -74,11 +75,11 @@ class _Pictures:
     def __init__(
         self, spec: ModelSpec, dataset: Dataset, work: FeatureWork[Path], device: torch.device
     ) -> None:  # fmt: skip
-        _, self.channels, self.side, _ = dataset.train.images.shape
-        network = frozen_backbone(spec, self.channels, self.side)
+        _, *size = dataset.train.images.shape
+        network = frozen_backbone(spec, *size[:2])
+        with misfits_told(spec, size[1:]):
+            self.multiply_adds = multiply_adds(network, torch.zeros(1, *size))[0]
         self.parameters = sum(p.numel() for p in network.parameters())
-        size = (self.channels, self.side, self.side)
-        self.multiply_adds = multiply_adds(network, torch.zeros(1, *size))[0]
         some = torch.linspace(-1, 1, 2 * math.prod(size)).reshape(2, *size)
         rounded = work.precision == "float16"  # by more than folding changes
         self.network = (folded(network, some) if rounded else network).to(device)

@@ -92,9 +92,9 @@ class Encoder(Portable):
 
     def prepared(self, images: Tensor) -> Tensor:
         """Images as the backbone takes them: of its size, with its mean and deviation."""
-        if self.input_size is not None and images.shape[-1] != self.input_size:
-            size = (self.input_size, self.input_size)
-            images = F.interpolate(images, size=size, mode="bilinear", antialias=True)
+        side = self.input_size
+        if side is not None and images.shape[-2:] != (side, side):
+            images = F.interpolate(images, size=(side, side), mode="bilinear", antialias=True)
             images = images.contiguous(memory_format=torch.channels_last)
         if self.shift is None or self.scale is None:
             return images
@@ -250,8 +250,12 @@ def _of_a_library(name: str, channels: int, image_size: int) -> tuple[nn.Module,
         return image_tower(model_name, channels, image_size)
     import timm
 
-    options: dict[str, Any] = {"img_size": image_size} if "vit" in model_name else {}
-    model: Any = timm.create_model(model_name, num_classes=0, in_chans=channels, **options)
+    options: dict[str, Any] = {"num_classes": 0, "in_chans": channels}
+    sized: dict[str, Any] = {"img_size": image_size} if "vit" in model_name else {}
+    try:
+        model: Any = timm.create_model(model_name, **options, **sized)
+    except TypeError:  # convolutional ones whose name has it, too: EfficientViT, FastViT
+        model = timm.create_model(model_name, **options)
     # Of some families, VGG among them, layers follow the last map that the classifier stands on.
     return model, int(getattr(model, "head_hidden_size", None) or model.num_features)
 

@@ -73,12 +73,14 @@ def torch_device(device: Device) -> torch.device:
 def effective_precision(requested: str, device: str) -> str:
     """The precision that training has on ``cpu``, ``cuda``, ... of this machine.
 
-    A CPU without bfloat16 instructions takes twice as long in it as in float32, for less: there
-    a recipe's ``bf16-mixed`` is ``32-true``.
+    Fabric has bfloat16 in the place of float16 on a CPU. One without bfloat16 instructions takes
+    twice as long in it as in float32, for less: there either is ``32-true``.
     """
-    if device != "cpu" or requested != "bf16-mixed":
+    if device != "cpu" or requested == "32-true":
         return requested
     import torch
+
+    requested = "bf16-mixed"
 
     # x86 names its instructions; where torch does not know, the recipe stands.
     known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()

@@ -21,6 +21,7 @@ from benchmark.errors import BenchError
 from benchmark.models.backbones import Encoder, to_unit
 from benchmark.models.frozen import find_features
 from benchmark.models.heads import Head, SimplexHead
+from benchmark.models.trials import misfits_told, try_on
 from benchmark.models.weights import load_weights, statistics_of, weights_file
 from benchmark.training.augment import augment
 from benchmark.training.data import TrainingData
@@ -80,13 +81,15 @@ def new_model(
     The encoder has ``dim`` dimensions, by default the spec's, and the classifier ``head_dim``, by
     default the encoder's.
     """
-    _, channels, height, _ = data.images.shape
+    _, channels, *size = data.images.shape
     blocks = data.images.blocks if isinstance(data.images, Features) else ()
     if spec.frozen:
         channels = dict(blocks)[spec.features_key]
     dim = spec.dim if dim is None else dim
+    batch = min(trainer.recipe.batch_size, len(data))
     with drawing_from(trainer.seed, "init"):
-        encoder = Encoder(spec.backbone, dim, channels, height, **_options(spec, dim))
+        with misfits_told(spec, size):
+            encoder = Encoder(spec.backbone, dim, channels, size[0], **_options(spec, dim))
         head = Head(
             spec.head, dim if head_dim is None else head_dim, data.classes.tolist(), spec.scale,
             spec.margin, trainer.recipe.label_smoothing,
@@ -97,7 +100,11 @@ def new_model(
         # Layers of our own follow the backbone.
         backbone = encoder.trunk[0] if spec.hidden else encoder.trunk  # type: ignore[index]
         load_weights(backbone, spec, weights_file(spec), "visual")
-    return encoder.to(memory_format=torch.channels_last), head
+    encoder = encoder.to(memory_format=torch.channels_last)
+    some = load_images(data.images, torch.arange(min(batch, 2)), torch.device("cpu"))
+    with misfits_told(spec, size, batch):
+        try_on(encoder, some)
+    return encoder, head
 
 
 def raw_model(spec: ModelSpec, data: TrainingData) -> tuple[Encoder, int]:
@@ -112,9 +119,10 @@ def raw_model(spec: ModelSpec, data: TrainingData) -> tuple[Encoder, int]:
 def frozen_backbone(spec: ModelSpec, channels: int, image_size: int) -> Encoder:
     """The backbone of a frozen model with its weights: images in [-1, 1] -> features ``[n, d]``."""
     mean, std = statistics_of(spec) or ((), ())
-    encoder = Encoder(
-        spec.backbone, 1, channels, image_size, input_size=spec.input_size, mean=mean, std=std
-    )
+    with misfits_told(spec, (image_size, image_size)):
+        encoder = Encoder(
+            spec.backbone, 1, channels, image_size, input_size=spec.input_size, mean=mean, std=std
+        )
     encoder.project = nn.Identity()
     if spec.weights is not None:
         load_weights(encoder.trunk, spec, weights_file(spec), "visual")

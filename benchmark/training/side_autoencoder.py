@@ -14,6 +14,7 @@ from torchvision.models.mobilenetv2 import InvertedResidual
 
 from benchmark.config.recipes import ModelSpec
 from benchmark.config.seeds import drawing_from
+from benchmark.errors import RefusedError
 from benchmark.models.module import Portable
 from benchmark.training.data import TrainingData
 from benchmark.training.embedding import ImageSystem
@@ -106,8 +107,15 @@ def train(
     """Train the autoencoder of a generation without labels; its encoder gives codes of ``dim``.
 
     Epochs and batch size are the track's for all side-information, where FCT has 100 and 512.
+
+    Raises:
+        RefusedError: If the images are not square.
     """
-    _, channels, height, _ = data.images.shape
+    _, channels, height, width = data.images.shape
+    if height != width:
+        raise RefusedError(
+            f"side-information 'autoencoder': expected square images, got {height} x {width}"
+        )
     with drawing_from(trainer.seed, "init"):
         encoder = PixelEncoder(channels, height, dim)
         decoder = PixelDecoder(channels, height, dim)

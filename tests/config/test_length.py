@@ -27,6 +27,12 @@ def test_models_maps_and_side_information_train_longer() -> None:
     )
 
 
+def test_all_of_a_models_own_recipe_is_longer() -> None:
+    own = {"epochs": 2, "transform_steps": "80 epochs", "side_epochs": 3, "lr": 0.2}
+    recipe = setup("toy", **{"recipe.length": 2, "old.recipe": own}).recipe(0)
+    assert (recipe.epochs, recipe.transform_steps, recipe.side_epochs) == (4, "160 epochs", 6)
+
+
 def test_passes_are_multiplied_too() -> None:
     assert Recipe(epochs=2, transform_steps="80 epochs", length=3).lengthened() == Recipe(
         epochs=6, transform_steps="240 epochs", side_epochs=60

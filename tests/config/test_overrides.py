@@ -8,6 +8,7 @@ from support.toy_runs import run_below
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track, set_up
 from benchmark.config.overrides import expand, idle
+from benchmark.config.unread import unread
 from benchmark.errors import BenchError
 from benchmark.harness.graph import record_key
 from benchmark.harness.requests import make_request as request
@@ -162,6 +163,40 @@ def test_a_setting_that_is_so_already_is_told():
     assert (code, err) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("given", "unread_alone"),
+    [
+        ({"old.head": "softmax", "old.scale": 8}, "old.scale"),
+        ({"old.head": "softmax", "old.margin": 0.1, "new.scale": 8}, "old.margin"),
+        ({"new.head": "norm-softmax", "new.margin": 0.1, "new.scale": 8}, "new.margin"),
+        ({"new.head": "arcface", "new.margin": 0.1, "old.head": "cosface", "old.scale": 8}, ""),
+        ({"recipe.optimizer": "adam", "recipe.momentum": 0.5}, "recipe.momentum"),
+        ({"recipe.optimizer": "adam", "recipe.momentum": 0.5,
+          "new.recipe": {"optimizer": "sgd"}}, ""),
+        ({"recipe.schedule": "cosine", "recipe.power": 2}, "recipe.power"),
+        ({"recipe.schedule": "linear", "recipe.power": 2, "recipe.decay": 0.5}, "recipe.decay"),
+        ({"recipe.simclr.schedule": "cosine", "recipe.simclr.power": 2}, "recipe.simclr.power"),
+        ({"recipe.simclr.augment.crop": 0.5, "recipe.augment.aspect": 2}, "recipe.augment.aspect"),
+        ({"recipe.augment.saturation": 0.5}, "recipe.augment.saturation"),
+        ({"recipe.stored_views": 2}, "recipe.stored_views"),
+    ],
+)  # fmt: skip
+def test_what_nothing_reads_is_told(given, unread_alone):
+    setup = set_up(load_protocol("open-class"), load_track("toy"), given, [])
+    assert [*unread(setup)] == ([unread_alone] if unread_alone else [])
+
+
+def test_what_nothing_reads_is_one_line():
+    words = ["run", "-m", "bct", "-p", "open-class", "-t", "toy", "--dry-run"]
+    more = "no effect, as the schedule is not linear; the run counts as changed all the same"
+    given = ("--set", "recipe.schedule=cosine", "--set", "recipe.power=2")
+    assert call(*words, *given)[::2] == (0, f"bench: --set recipe.power: {more}\n")
+    code, _, err = call(*words, *given[:2], "--sweep", "recipe.power=2,3")
+    assert (code, err) == (0, f"bench: --sweep recipe.power: {more}\n")
+    words[words.index("toy")] = "folder"  # which has colours
+    assert call(*words, "--set", "recipe.augment.saturation=0.5")[::2] == (0, "")
+
+
 def test_multiples_of_what_the_track_says() -> None:
     setup = request(["bct"], "open-class", "toy", settings={"old.dim": "x2", "recipe.lr": "x0.5"})
     assert setup.setup.models[0].dim == 32 and setup.setup.track.recipe.lr == 0.05
@@ -172,6 +207,24 @@ def test_fractions_and_models_of_a_generation_from_the_command_line() -> None:
     setup = request(["bct"], "extended-class", "toy", settings=changes).setup
     assert setup.protocol.generations[0].classes == (0, 0.25)
     assert setup.models[1].backbone == "vit-16x1" and setup.changed == changes
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_fields_that_need_each_other_are_set_in_any_order(turned):
+    def made(protocol, **given):
+        items = [(key.replace("__", "."), value) for key, value in given.items()]
+        settings = dict(reversed(items) if turned else items)
+        return set_up(load_protocol(protocol), load_track("toy"), settings, [])
+
+    shares = [(0, 0.4), (0.4, 1)]
+    found = made("open-class", old__classes=[0, 0.4], new__classes=[0.4, 1]).protocol
+    assert [g.classes for g in found.generations] == shares
+    found = made("open-data", old__images=[0, 0.4], new__images=[0.4, 1]).protocol
+    assert [g.images for g in found.generations] == shares
+    found = made("open-data", old__images=[0, 0.6], protocol__apart=False).protocol
+    assert found.generations[0].images == (0, 0.6)
+    found = made("open-class", old__queries="texts", protocol__tasks=["text_retrieval"]).protocol
+    assert found.generations[0].queries == "texts"
 
 
 # --- refused

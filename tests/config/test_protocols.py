@@ -82,6 +82,16 @@ def test_a_track_extends_another(tmp_path):
     assert (made.id, made.version, made.dataset) == ("mine", 3, "toy")
 
 
+def test_a_track_extends_one_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    write_track(tmp_path, "base", recipe={"epochs": 7})
+    assert load_track(write_track(tmp_path, extends="base.yaml")).recipe.epochs == 7
+    write_track(tmp_path, "base", extends="mine.yaml")
+    with pytest.raises(BenchError, match="extends: goes in a circle over"):
+        load_track(str(tmp_path / "mine.yaml"))
+
+
 def test_another_head_keeps_nothing_that_was_said_of_one(tmp_path):
     """The scale and margin of arcface would be refused beside softmax."""
     models = {"new": {"head": "softmax"}, "mobile": {"dim": 32}}

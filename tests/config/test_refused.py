@@ -216,6 +216,7 @@ CHANGES: list[Row] = [
     *(({"old.classes": each}, "--set old.classes: .*finite number")
       for each in ([float("nan"), 1], [0, float("nan")])),
     ({"recipe.epoch": 3}, "--set recipe.epoch: .*did you mean 'epochs'"),
+    ({"recipe.transform_batch": 1}, "transform_batch: expected at least 2"),
     ({"recipe.epochs": -1}, "--set recipe.epochs: .*epochs: expected at least 0"),
     ({"recipe.augment.rotat": 3}, "--set recipe.augment.rotat: .*did you mean 'rotate'"),
     ({"recipe.augmen.rotate": 3}, "--set recipe.augmen.rotate: .*did you mean 'recipe.augment'"),
@@ -232,6 +233,12 @@ CHANGES: list[Row] = [
     ({"recipe.lr": 0.1, "recipe.epochs": "a"}, "--set recipe.epochs: epochs: expected a whole"),
     ({"recipe.epochs": 3, "recipe.lrr": 1}, "--set recipe.lrr: unknown key 'lrr'"),
     ({"new.dim": 8, "new.triplet": 1.0}, "per_class: expected at least 2"),
+    ({"recipe.augment.crop": 0.5, "recipe.augment": {"flip": True}},
+     "--set recipe.augment.crop: expected it or all of recipe.augment, got both"),
+    ({"recipe.simclr": {"lr": 1}, "recipe.simclr.augment.hue": 0.1}, "all of recipe.simclr, got"),
+    ({"protocol.generations": [{"name": "old"}, {"name": "new"}], "old.classes": [0, 1]},
+     "--set protocol.generations: expected it or --set old.classes, got both"),
+    ({"old.classes": [0, 0.6]}, "--set old.classes: generations: "),
     # what SimCLR's training changes
     *(({"recipe.simclr": value}, words) for value, words in (
         ({"lrr": 1}, "simclr: unknown key 'lrr'; did you mean 'lr'"),

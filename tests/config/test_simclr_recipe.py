@@ -51,6 +51,13 @@ def test_one_number_is_changed():
     assert photographs.optimizer == "lars"
 
 
+def test_fields_that_need_each_other():
+    for names in (("schedule", "milestones"), ("milestones", "schedule")):
+        values = {"schedule": "steps", "milestones": [0.5]}
+        made = recipe_of(**{f"recipe__simclr__{name}": values[name] for name in names})
+        assert made.for_simclr().milestones == (0.5,) and made.schedule == recipe_of().schedule
+
+
 def test_the_whole_is_given():
     made = recipe_of(recipe__simclr={"optimizer": "adam"}).for_simclr()
     assert made.optimizer == "adam" and made.augment == PHOTOGRAPHS

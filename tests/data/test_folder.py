@@ -85,6 +85,9 @@ def test_a_query_that_is_trained_on_is_refused(parted):
     (parted / "query" / "x" / "copy.jpg").write_bytes(trained.read_bytes())
     with pytest.raises(BenchError, match=rf"query/x/copy.jpg: query: trained on, as {trained} is"):
         Folder().load(parted)
+    (parted / "query" / "x" / "more.jpg").write_bytes(trained.read_bytes())
+    with pytest.raises(BenchError, match=r"is the same file; 2 such files$"):
+        Folder().load(parted)
 
 
 def test_a_photograph_in_two_classes_is_told(parted):

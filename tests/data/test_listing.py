@@ -1,6 +1,7 @@
 """Tables and names of files of anybody's images; and links among them."""
 
 import csv
+import shutil
 import time
 from functools import partial
 
@@ -110,6 +111,34 @@ def test_folders_of_parts_stay_where_nothing_else_says_them(tmp_path):
     write_noise(tmp_path / "seen" / "x" / "0.png")
     write_noise(tmp_path / "seen" / "x" / "1.png")
     refused(tmp_path, "seen: expected a class of train, got x")
+
+
+def test_more_beside_the_folders_of_parts_is_refused(tmp_path):
+    """They would be classes, or be left out."""
+    root = small_sets.parted(tmp_path)
+    every = [path.relative_to(root).as_posix() for path in sorted(root.rglob("*.*"))]
+    said = [{"file": name, "camera": "1"} for name in every]
+    for extra in (root / "val", root / "loose.png"):
+        write_noise(extra if extra.suffix else extra / "x" / "0.png")
+        words = f"{extra}: unexpected beside train, gallery, query: expected at most seen"
+        refused(root, words)
+        refused(root, words, pattern="(?:.*/)?(?P<camera>[^/]+)")
+        Folder().load(write_table(root, said))  # what the table does not list is not read
+        more = "loose.png" if extra.suffix else "val/x/0.png"
+        write_table(root, [*said, {"file": more, "camera": "1"}])
+        refused(root, words)
+        (root / "items.csv").unlink()
+        if extra.suffix:
+            extra.unlink()
+        else:
+            shutil.rmtree(extra)
+
+
+def test_the_order_of_the_lines_does_not_matter(listed):
+    root, rows = listed
+    base = Folder().load(root)
+    write_table(root, rows[::-1])
+    assert Folder().load(root).fingerprint() == base.fingerprint()
 
 
 def test_the_source_follows_the_table(listed):

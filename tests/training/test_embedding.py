@@ -1,11 +1,15 @@
 """Embedding models: initial weights, training, and what may not matter."""
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from support.objects import changed
 from torch import nn
 
+from benchmark.errors import BenchError
 from benchmark.models.heads import Head
 from benchmark.training.data import TrainingData
 from benchmark.training.embedding import embed, fit_of, load_images, new_model, train_embedding
@@ -33,6 +37,48 @@ def test_equal_starts(data, spec, trainer):
     for x, y, z in zip(a, b, c, strict=True):
         assert same(x.state_dict(), y.state_dict())
         assert not same(x.state_dict(), z.state_dict())
+
+
+def seen_at(data, height, width):
+    return replace(data, images=np.resize(data.images, (len(data), 1, height, width)))
+
+
+@pytest.mark.parametrize(
+    ("backbone", "size", "words"),
+    [
+        ("timm:deit_tiny_patch16_224", (16, 16), "16 x 16; input_size=224 of the model may help"),
+        ("timm:vit_tiny_patch16_224", (16, 16), ""),
+        ("timm:efficientvit_b0", (32, 32), ""),
+        ("vit-16x1", (32, 16), "32 x 16; input_size=32 of the model may help"),
+        ("vit-t", (8, 8), "8 x 8; input_size=112 of the model may help"),
+        ("iresnet-18", (32, 16), "32 x 16; input_size=112 of the model may help"),
+        ("convnet-4", (32, 16), ""),
+    ],
+)
+def test_a_backbone_that_does_not_fit_the_images(data, spec, trainer, backbone, size, words):
+    given, spec = seen_at(data, *size), changed(spec, backbone=backbone)
+    if not words:
+        new_model(spec, given, trainer())
+        return
+    with pytest.raises(BenchError, match=f"^backbone '{backbone}': does not fit images of {words}"):
+        new_model(spec, given, trainer())
+    if backbone.startswith("vit-16"):
+        for side in size:
+            encoder, _ = new_model(changed(spec, input_size=side), given, trainer())
+            assert encoder(torch.rand(2, 1, *size)).shape == (2, spec.dim)
+
+
+def test_one_image_a_step_is_not_normalised_over_a_batch(data, spec, trainer):
+    with pytest.raises(BenchError, match=r"^recipe.batch_size: expected at least 2, as the model"):
+        new_model(changed(spec, hidden=(8,)), data, trainer(batch_size=1))
+    new_model(changed(spec, hidden=(8,)), data, trainer(batch_size=2))
+    new_model(spec, data, trainer(batch_size=1))
+
+
+def test_a_try_leaves_a_model_as_it_was(data, spec, trainer):
+    encoder, _ = new_model(changed(spec, hidden=(8,)), data, trainer())
+    assert encoder.training and encoder.trunk[2].num_batches_tracked == 0
+    assert encoder.trunk[2].running_var.tolist() == [1.0] * 8
 
 
 def test_the_head_knows_its_classes(data, spec, trainer):

@@ -412,7 +412,9 @@ def test_a_device_that_is_not_there_is_one_line():
     [
         ({"avx512_bf16": False, "amx_bf16": False}, "bf16-mixed", "cpu", "32-true"),
         ({"avx512_bf16": False}, "bf16-mixed", "cuda", "bf16-mixed"),
-        ({"avx512_bf16": False}, "16-mixed", "cpu", "16-mixed"),
+        ({"avx512_bf16": False}, "16-mixed", "cuda", "16-mixed"),
+        ({"avx512_bf16": False}, "16-mixed", "cpu", "32-true"),
+        ({"avx512_bf16": True}, "16-mixed", "cpu", "bf16-mixed"),
         ({"avx512_bf16": True}, "bf16-mixed", "cpu", "bf16-mixed"),
         ({"avx512_bf16": False, "amx_bf16": True}, "bf16-mixed", "cpu", "bf16-mixed"),
         ({}, "bf16-mixed", "cpu", "bf16-mixed"),

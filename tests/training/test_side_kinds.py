@@ -9,6 +9,7 @@ import torch
 from support.objects import changed
 
 from benchmark.config.recipes import Augment
+from benchmark.errors import RefusedError
 from benchmark.models.module import load_module, save_module
 from benchmark.training import side_alternative, side_autoencoder, side_binary
 from benchmark.training.data import TrainingData, resized
@@ -145,6 +146,12 @@ def test_blocks_of_mobilenet():
     assert (expand.in_channels, expand.out_channels) == (16, 96)
     assert (depthwise.groups, depthwise.stride) == (96, (2, 2))
     assert narrow.out_channels == 24 and isinstance(block[-1], torch.nn.BatchNorm2d)
+
+
+def test_an_autoencoder_of_images_that_are_not_square_is_refused(data, spec, trainer):
+    flat = TrainingData(data.images[:, :, :8], data.labels, data.classes)
+    with pytest.raises(RefusedError, match="'autoencoder': expected square images, got 8 x 16"):
+        side_autoencoder.train(spec, flat, trainer(), dim=4)
 
 
 def test_recipe_of_appendix_d_4_2(data, spec, trainer, monkeypatch):
