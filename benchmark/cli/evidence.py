@@ -15,7 +15,7 @@ from benchmark.cli.output import echo, echo_json
 from benchmark.cli.records import print_skipped, print_tables, selected
 from benchmark.config.files import plain_io_errors, writable, write_json, write_whole
 from benchmark.config.places import require_apart
-from benchmark.errors import unknown
+from benchmark.errors import BenchError, unknown
 
 if TYPE_CHECKING:
     from benchmark.records.record import Record
@@ -48,6 +48,9 @@ def claims(
     """Say what records make of the papers' claims: agree, disagree, cannot tell."""
     from benchmark.studies.claims import answers, read_claims, tables
 
+    if show in ("lists", "overview") and (as_json or form not in ("terminal", "markdown")):
+        got = "--json" if as_json else f"--format {form}"
+        raise BenchError(f"--show {show}: expected no format but markdown, got {got}")
     every = read_claims(file)
     wanted = split(only)
     for name in wanted:
@@ -61,6 +64,7 @@ def claims(
     found = answers(every.model_copy(update={"claims": chosen}), _with_study(runs, records))
     if as_json:
         table = tables.lines_table(found)
+        table = tables.counts_table(found, every) if show == "counts" else table
         echo_json([dict(zip(table.columns, row, strict=True)) for row in table.values])
     elif show == "lists":
         echo("\n".join(tables.claim_lists(found)))
@@ -114,7 +118,11 @@ def transfer(
     elif not shown:
         echo("No two places have two methods of one protocol in common.")
     elif form == "csv":
-        print_tables([table for table in shown if table.slug == "transfer"], form)
+        measured = [table for table in shown if table.slug == "transfer"]
+        if measured:
+            print_tables(measured, form)
+        else:
+            echo("No two tracks have two methods of one protocol in common.", err=True)
     else:
         print_tables(shown, form)
 

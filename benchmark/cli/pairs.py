@@ -34,6 +34,7 @@ Corpora = Annotated[
 ]
 Out = Annotated[Path, Option("--out", help="Folder of the records.")]
 _FOLDER = Path("results/pairs")
+_ONE = "; choose one with --show"
 
 
 @app.command(
@@ -133,7 +134,7 @@ def table(
         else tables.TABLES[name](records)
         for name in chosen
     ]  # fmt: skip
-    print_tables(shown, form)
+    print_tables(shown, form, _ONE)
 
 
 @app.command(epilog="Example: `bench pairs rebasis --python other/bin/python --data DIR`")
@@ -143,12 +144,20 @@ def rebasis(
     )] = None,
     pairs: Pairs = "", corpora: Corpora = "", data: Data = None, board: BoardFile = None,
     out: Out = _FOLDER, form: options.Form = "terminal",
+    show: Annotated[
+        str, Option(help="`tools` and their costs, `decisions`, with commas.")
+    ] = "tools,decisions",
 ) -> None:  # fmt: skip
     """Compare verdicts with those of another tool, on the same vectors."""
     from benchmark.config.files import write_json
     from benchmark.pairs import rebasis as other
     from benchmark.pairs.records import read_record, read_records
 
+    tables = {"tools": other.tools_table, "decisions": other.decisions_table}
+    chosen = split(show)
+    for name in chosen:
+        if name not in tables:
+            raise unknown("table", name, tables)
     if python is not None:
         path = out / other.FILE
         found = list(other.read_probes(out)) if path.is_file() else []
@@ -163,8 +172,7 @@ def rebasis(
                 write_json(path, [p.model_dump() for p in found])
                 echo(cell.name)
     records, probed = read_records(out), other.read_probes(out)
-    tables = (other.tools_table, other.decisions_table)
-    print_tables([table(records, probed) for table in tables], form)
+    print_tables([tables[name](records, probed) for name in chosen], form, _ONE)
 
 
 @app.command(
@@ -211,6 +219,7 @@ def gone(
     from benchmark.pairs.gone import BASES, cells, gone_table, least_table, measure
     from benchmark.records.provenance import code_version
 
+    _require_no_csv(form)
     plans = _cells(board, pairs, corpora, data, _FOLDER)[1]
     bases = BASES if unpaired else BASES[:1]
     found = [each for basis in bases for each in cells(plans, basis)]
@@ -246,6 +255,7 @@ def mixed(
     from benchmark.pairs.mixed import collections, measure, mixed_table
     from benchmark.records.provenance import code_version
 
+    _require_no_csv(form)
     if as_json is not None:
         require_file_place(as_json, "--json")
     found = collections(_cells(board, pairs, corpora, data, _FOLDER)[1])
@@ -267,6 +277,14 @@ def packages(
 
     chosen = [load_embedder(name) for name in embedders or ()] or every_embedder()
     echo("\n".join(dict.fromkeys(p for e in chosen for p in e.packages)))
+
+
+def _require_no_csv(form: str) -> None:
+    """Raise a BenchError before anything is measured for tables that have no CSV."""
+    if form == "csv":
+        raise BenchError(
+            "--format: expected terminal, markdown or latex, got csv; all rows: --json FILE"
+        )
 
 
 def _cells(

@@ -275,11 +275,18 @@ def print_skipped(error: BenchError) -> None:
     echo(f"bench: skipped {error}", err=True)
 
 
-def print_tables(tables: Sequence[TextTable], form: str = "terminal") -> None:
-    """Print tables, on a terminal with colour."""
+def print_tables(tables: Sequence[TextTable], form: str = "terminal", one: str = "") -> None:
+    """Print tables, on a terminal with colour; CSV has one heading, so one kind of columns.
+
+    Raises:
+        BenchError: If tables differ in the columns of CSV, with words on how to choose ``one``.
+    """
     from benchmark.report import render
     from benchmark.report.renderers import terminal
 
+    if form == "csv" and len({table.columns for table in tables}) > 1:
+        names = ", ".join(table.title for table in tables)
+        raise BenchError(f"--format csv: expected tables of the same columns, got {names}{one}")
     if form == "terminal":
         terminal.show(tables)
     else:

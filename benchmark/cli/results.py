@@ -194,13 +194,15 @@ def export(
 
     A row for each case and metric; points of curves stay in the records.
     """
-    from benchmark.config.files import plain_io_errors, require_file_place, write_whole
+    from benchmark.config.files import plain_io_errors, require_file_place, writable, write_whole
     from benchmark.report.frame import frame
 
     require_file_place(out, "--out")
     if out.suffix != ".parquet":
         raise BenchError(f"--out: expected a name that ends in .parquet, got {out.name}")
+    writable(out.parent, "--out", keep=False)
     table = frame(one.record for one in selected(runs, "", "", "", ""))
+    writable(out.parent, "--out")
     with plain_io_errors(out.parent):
         write_whole(out, table.to_parquet(index=False))
     echo(f"{out}: {len(table):,} scores")

@@ -180,15 +180,16 @@ def plain_io_errors(folder: Path, kept: str = "") -> Iterator[None]:
     """A full disk as one line instead of a traceback, with words on what is ``kept``.
 
     Libraries say it each in their own way (torch a RuntimeError, numpy an OSError without a
-    number), so the free space is looked at as well.
+    number), so the free space is looked at where an error has no number.
     """
     try:
         yield
     except BenchError:
         raise
     except Exception as error:
-        is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-        if is_full or shutil.disk_usage(folder).free < _NOTHING_LEFT:
+        number = getattr(error, "errno", None)
+        is_full = number in (errno.ENOSPC, errno.EDQUOT)
+        if is_full or (number is None and shutil.disk_usage(folder).free < _NOTHING_LEFT):
             raise BenchError(
                 f"{folder}: the disk is full; free some space and run the same command again{kept}"
             ) from error

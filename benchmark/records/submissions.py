@@ -83,7 +83,7 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
         more: Further faults of a new record, in words.
 
     Raises:
-        BenchError: If there is no such file or folder, or too many files.
+        BenchError: If there is no such file or folder, too many files, or a base of another level.
     """
     if not os.path.lexists(root):
         raise BenchError(f"validate: no file or folder {root}")
@@ -95,6 +95,8 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
     before = None if base is None else base / "measured"
     if before is not None and not before.is_dir():
         before = base
+    if before is not None:
+        _require_same_level(files, top, before)
     found, records, new = [], [], []
     works: dict[tuple[Path, str], Path] = {}
     read = lru_cache(maxsize=64)(read_record)  # that of independent is read for each of its board
@@ -129,6 +131,21 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
     apart = root / "changed" if top != root else None
     changed = sum(1 for _ in apart.rglob("seed-*.json")) if apart else 0
     return Validation(root, tuple(records), tuple(new), tuple(found), changed)
+
+
+def _require_same_level(files: Iterable[Path], top: Path, before: Path) -> None:
+    """Raise a BenchError where the base's records lie deeper below it, or less deep, than these."""
+    ours, its = (
+        {len(name.parts): name for path in paths if _RECORD.fullmatch(path.name)
+         for name in [path.relative_to(folder)]}
+        for paths, folder in ((files, top), (_files(before), before))
+    )  # fmt: skip
+    if ours and its and not ours.keys() & its.keys():
+        expected, got = (next(iter(each.values())) for each in (ours, its))
+        raise BenchError(
+            f"--against: expected a folder of the level of {top}, with records such as {expected}, "
+            f"got {before} with {got}"
+        )
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -61,6 +61,18 @@ def seed_words(seeds: Sequence[int]) -> str:
     return "seeds " + ", ".join(map(str, seeds))
 
 
+def rival_words(seeds: Mapping[str, tuple[int, ...]], rivals: Collection[str]) -> str:
+    """The seeds of methods of which one is the best, where others have other seeds; else empty.
+
+    Example:
+        >>> rival_words({"bct": (0, 1), "fct": (0, 1), "l2": (0,)}, ["bct", "fct"])
+        ', of those with seeds 0, 1'
+    """
+    of_rivals = next((its for method, its in seeds.items() if method in rivals), ())
+    unequal = of_rivals and any(its != of_rivals for its in seeds.values())
+    return f", of those with {seed_words(of_rivals)}" if unequal else ""
+
+
 def settings(record: Record) -> dict[str, str]:
     """Settings of the record's protocol, by id, with their titles, in its order."""
     family = record.protocol.partition(":")[0]
@@ -117,7 +129,7 @@ def notes(records: Sequence[Record], shown: Sequence[str]) -> list[str]:
     left_out = f"Also measured: {', '.join(numbers.metric(key).label for key in rest)}."
     return [
         *_reading(records, shown), *query_costs(records), *([left_out] if rest else []),
-        *_warnings(records),
+        *warnings(records),
         *outcome.warnings({"": records}, shown),
     ]  # fmt: skip
 
@@ -240,7 +252,8 @@ def divergence(records: Sequence[Record]) -> Iterator[str]:
         yield f"Warning: trainings that diverged or ended too early, so no ranks: {told}."
 
 
-def _warnings(records: Sequence[Record]) -> Iterator[str]:
+def warnings(records: Sequence[Record]) -> Iterator[str]:
+    """Lines on records of a table that are not to be compared, not applicable, or of few seeds."""
     yield from divergence(records)
     if elsewhere := of_another_old_model(records):
         yield (
@@ -252,8 +265,6 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
     yield from mixed_settings(records)
     if len({record.dataset.fingerprint for record in records}) > 1:
         yield "Warning: these records were measured on different data (fingerprints differ)."
-    seeds = {record.seed for record in records}
-    partly: list[Record] = []
     for method in dict.fromkeys(record.method for record in records):
         of_method = [record for record in records if record.method == method]
         refused = [record for record in of_method if record.status != "done"]
@@ -261,9 +272,18 @@ def _warnings(records: Sequence[Record]) -> Iterator[str]:
         if refused:
             where = f" with {seed_words(sorted({r.seed for r in refused}))}" if done else ""
             yield f"{method}: not applicable{where}: {refused[0].reason or 'no reason given'}"
-        if done and done < seeds:
-            partly += [record for record in of_method if record.status == "done"]
-    yield from (f"{words} only." for words in _by_seeds(partly))
+    yield from few_seeds(records)
+
+
+def few_seeds(records: Sequence[Record]) -> Iterator[str]:
+    """Methods that do not have all seeds of a table, and theirs: ``fct: seed 0 only.``."""
+    every = {record.seed for record in records}
+    done = [record for record in records if record.status == "done"]
+    seeds: dict[str, set[int]] = {}
+    for record in done:
+        seeds.setdefault(record.method, set()).add(record.seed)
+    few = [record for record in done if seeds[record.method] < every]
+    yield from (f"{words} only." for words in _by_seeds(few))
 
 
 def _versions(record: Record) -> Iterator[str]:

@@ -124,6 +124,11 @@ def _of_seeds(answers: Sequence[bool | None]) -> tuple[int, int] | None:
     return None if None in answers else (sum(map(bool, answers)), len(answers))
 
 
+def method_label(method: str, records: Iterable[Record]) -> str:
+    """A method as its row is named: ``bct (diverged)`` where a training did."""
+    return f"{method} (diverged)" if any(record.diverged for record in records) else method
+
+
 def by_method(records: Iterable[Record], *, done: bool = True) -> dict[str, list[Record]]:
     """Method -> its records, the independent model first; with ``done`` only finished ones."""
     found: dict[str, list[Record]] = {}
@@ -273,7 +278,7 @@ def _method(
     diverged = any(record.diverged for record in done)
     return MethodScores(
         kind="independent" if method == "independent" else "method",
-        label=f"{method} (diverged)" if diverged else method,
+        label=method_label(method, done),
         method=method,
         seeds=tuple(record.seed for record in done),
         cells={(k, c): case_score(done, c, k) for k in keys for c in columns} if done else {},

@@ -70,11 +70,17 @@ def rivals(records: Iterable[Record]) -> list[str]:
     Of them those of the seeds that most have, as :func:`of_most_seeds`.
     """
     every = list(records)
-    out, seeds = {"independent", *unranked(every)}, dict[str, set[int]]()
-    for record in every:
-        if record.status == "done" and record.method not in out:
+    out = unranked(every)
+    return of_most_seeds({m: its for m, its in seeds_of(every).items() if m not in out})
+
+
+def seeds_of(records: Iterable[Record]) -> dict[str, tuple[int, ...]]:
+    """Method -> the seeds that it has scores of; all but the independent model."""
+    seeds: dict[str, set[int]] = {}
+    for record in records:
+        if record.status == "done" and record.method != "independent":
             seeds.setdefault(record.method, set()).add(record.seed)
-    return of_most_seeds({method: tuple(sorted(its)) for method, its in seeds.items()})
+    return {method: tuple(sorted(its)) for method, its in seeds.items()}
 
 
 def of_most_seeds(seeds: Mapping[str, tuple[int, ...]]) -> list[str]:

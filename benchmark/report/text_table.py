@@ -186,6 +186,7 @@ def score_cells(
     *,
     larger: bool = False,
     spread: bool = True,
+    signed: bool = False,
 ) -> dict[K, TextCell]:
     """The cells of a column or row of one metric, the best of the rivals marked.
 
@@ -195,7 +196,7 @@ def score_cells(
     best = numbers.best({key: known[key] for key in rivals}, metric, larger=larger)
     unit = numbers.metric(metric).unit
     return {
-        key: score_cell(score, unit, best=key in best, spread=spread)
+        key: score_cell(score, unit, best=key in best, spread=spread, signed=signed)
         for key, score in scores.items()
     }
 

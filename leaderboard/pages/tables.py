@@ -336,7 +336,8 @@ def _linked(table: TextTable, boards: Mapping[str, RankedBoard]) -> TextTable:
         linked = setting._replace(href=f"{boards[setting.text].slug}.html")
         few = len(boards[setting.text].table.seeds) < LEAST_MODELS
         shown = _without_spread(row) if few else row
-        rows.append(replace(shown, labels=(linked, method_cell(method.text, "../"))))
+        name, _, words = method.text.partition(" ")  # ``bct (diverged)``
+        rows.append(replace(shown, labels=(linked, method_cell(name, "../", words.strip("()")))))
     return replace(table, title=table.title.rpartition(": ")[2], rows=tuple(rows))
 
 

@@ -10,6 +10,7 @@ from support.command import call
 from support.records import make_record
 
 from benchmark.records.files import write_record
+from benchmark.report.text_table import simple_table
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,6 +39,14 @@ def test_claims(runs) -> None:
     assert {(r["track"], r["verdict"], r["seeds"]) for r in rows} == {
         ("glyphs", "agrees", 3), ("omniglot", "agrees", 3)
     }  # fmt: skip
+    code, out, _ = call("claims", str(runs), "--show", "counts", "-f", "csv")
+    assert code == 0 and out.startswith("paper,holds on photographs,") and "\nall," in out
+    code, out, _ = call("claims", str(runs), "--show", "counts", "--json")
+    assert json.loads(out)[-1]["paper"] == "all"
+    for words, got in ((("-f", "csv"), "--format csv"), (("--json",), "--json")):
+        code, out, err = call("claims", str(runs), "--show", "lists", *words)
+        assert (code, out) == (2, "")
+        assert err == f"bench: --show lists: expected no format but markdown, got {got}\n"
     code, out, err = call("claims", str(runs), "--only", "fct-99")
     assert code == 2 and "unknown claim 'fct-99'; did you mean 'fct-9'?" in err
 
@@ -54,6 +63,14 @@ def test_transfer(runs, tmp_path) -> None:
     assert {"transfer-cmc_at_1.png", "transfer-gaps.png"} <= names
     header, line = (tmp_path / "out" / "transfer.csv").read_text().splitlines()
     assert dict(zip(header.split(","), line.split(","), strict=True))["verdict"] == "transfers"
+
+
+def test_csv_of_transfer_without_two_tracks_says_so(runs, monkeypatch) -> None:
+    papers = simple_table("", "transfer-papers", ["protocol"], [], [["open-class"]])
+    monkeypatch.setattr("benchmark.studies.transfer.tables.tables", lambda *_: [papers])
+    code, out, err = call("transfer", runs, "-t", "glyphs", "-f", "csv")
+    assert (code, out) == (0, "")
+    assert err == "No two tracks have two methods of one protocol in common.\n"
 
 
 def test_results_refuses_roots_of_unknown_tracks(runs) -> None:

@@ -1,6 +1,8 @@
 """Reading with limits, seals, and writing whole."""
 
+import errno
 import os
+import shutil
 import threading
 
 import pytest
@@ -118,3 +120,15 @@ def test_nothing_of_a_text_is_carried_out_by_a_terminal(text):
 def test_errors_show_control_characters():
     assert str(BenchError("a\x1b[31mb\u202ec\ud800")) == "a\\x1b[31mb\\u202ec\\ud800"
     assert printable("café 中 ±") == "café 中 ±"
+
+
+def test_only_errors_without_a_number_are_put_down_to_a_full_disk(tmp_path, monkeypatch):
+    full = shutil.disk_usage(tmp_path)._replace(free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    for error, said in (
+        (FileNotFoundError(errno.ENOENT, "No such file"), "No such file"),
+        (OSError(errno.ENOSPC, "No space left"), "the disk is full"),
+        (RuntimeError("unexpected pos 64"), "the disk is full"),
+    ):
+        with pytest.raises(Exception, match=said), files.plain_io_errors(tmp_path):
+            raise error

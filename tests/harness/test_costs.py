@@ -175,6 +175,10 @@ def test_all_scores_are_one_tidy_file(done, tmp_path) -> None:
         2,
         "bench: --out: expected a name that ends in .parquet, got scores.csv\n",
     )
+    made = tmp_path / "missing" / "x.parquet"
+    assert call("results", "export", runs, "--out", made)[0] == 0 and made.is_file()
+    code, _, err = call("results", "export", tmp_path / "gone", "--out", out / "x.parquet")
+    assert (code, err) == (2, f"bench: --out: cannot write in {out}: File exists\n")
 
 
 def test_show_and_compare(done) -> None:

@@ -120,6 +120,12 @@ def test_the_commands_say_what_is_wrong(tmp_path):
     assert code == 2 and "--data DIR names another one" in err
     code, out, _ = call("pairs", "table", "--show", "embedders", "-f", "csv")
     assert code == 0 and "all-mpnet-base-v2" in out
+    code, out, err = call("pairs", "table", "--show", "embedders,checks", "-f", "csv")
+    assert (code, out) == (2, "") and "expected tables of the same columns, got Embedders, " in err
+    assert err.endswith("; choose one with --show\n")
+    for verb in ("gone", "mixed"):
+        code, _, err = call("pairs", verb, "-f", "csv")
+        assert code == 2 and "got csv; all rows: --json FILE" in err
 
 
 def test_a_board_is_told_of_the_corpora_that_are_there(tmp_path, monkeypatch):

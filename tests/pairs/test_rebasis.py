@@ -57,8 +57,14 @@ def test_what_is_committed_stands_beside_records():
 
 
 def test_the_command_shows_both_tables(tmp_path):
-    code, out, _ = call("pairs", "rebasis", "--out", RESULTS, "-f", "csv")
-    assert code == 0 and "recommends nothing" in out
+    code, out, _ = call("pairs", "rebasis", "--out", RESULTS, "-f", "markdown")
+    assert code == 0 and "recommends nothing" in out and "its regret" in out
+    code, out, _ = call("pairs", "rebasis", "--out", RESULTS, "-f", "csv", "--show", "tools")
+    assert code == 0 and "recommends nothing" in out and "its regret" not in out
+    code, out, err = call("pairs", "rebasis", "--out", RESULTS, "-f", "csv")
+    assert (code, out) == (2, "") and "choose one with --show" in err
+    code, _, err = call("pairs", "rebasis", "--out", RESULTS, "--show", "tool")
+    assert code == 2 and "unknown table 'tool'; did you mean 'tools'?" in err
     (tmp_path / "c").mkdir()
     code, _, err = call("pairs", "rebasis", "--out", tmp_path)
     assert code == 2 and "expected records of pairs" in err

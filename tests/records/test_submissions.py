@@ -279,6 +279,16 @@ def test_a_record_alone_is_compared_with_what_it_was(root, tmp_path):
     assert any("changed from" in line for line in problems(of(root), before))
 
 
+def test_a_base_of_another_level_is_refused(root, tmp_path):
+    base = tmp_path / "base"
+    shutil.copytree(root, base)
+    with pytest.raises(BenchError, match="--against: expected a folder of the level of") as error:
+        validate(root / PLACE, base)
+    assert f"{root / PLACE}, with records such as " in str(error.value)
+    assert f"got {base / 'measured'} with open-class/glyphs-high/" in str(error.value)
+    assert problems(root / PLACE, base / PLACE) == []
+
+
 def test_a_git_revision_is_a_base(root, tmp_path):
     def git(*words):
         subprocess.run(

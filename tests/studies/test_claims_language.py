@@ -55,6 +55,7 @@ def without(key, **more):
         (PART | {"above": ["fct:x new/old", 0]}, "unknown variant of fct 'x'"),
         (PART | {"protocols": ["open-clas"]}, "unknown protocol 'open-clas'"),
         (PART | {"tracks": ["glyph"]}, "unknown track 'glyph'; did you mean 'glyphs'?"),
+        (PART | {"without": ["glyph"]}, "unknown track 'glyph'; did you mean 'glyphs'?"),
         (PART | {"metrics": ["cmc_at_one"]}, "metrics: "),
         (PART | {"by": -1}, "by: expected at least 0"),
     ],

@@ -423,3 +423,16 @@ def test_claims_of_the_committed_records_that_room_decides() -> None:
     said = places["extended-class", "grocery", "tar_at_far_1e-4"]
     assert re.fullmatch(r"no room, [01]\.\d points above chance", said)
     assert places["ijbc-1v1", "grocery", "tar_at_far_1e-4"] == ""
+
+
+def test_a_track_that_a_claim_says_nothing_of_is_left_out(said) -> None:
+    records = [
+        record
+        for track in ("glyphs", "glyphs-high")
+        for method, score in (("fct", 0.7), ("bct", 0.6))
+        for record in seeds(method, *[score] * 3, track=track)
+    ]
+    tracks = [
+        line.place.track for line in said(records, ABOVE | {"without": ["glyphs-high"]}).lines
+    ]
+    assert tracks == ["glyphs"]

@@ -19,7 +19,7 @@ def hits(share: float, seed: int = 0) -> np.ndarray:
     return (np.argsort(order) < round(share * N)).astype(float)
 
 
-def records(root, of: dict[int, dict[str, float]], old=0.25, new=0.75, metric="cmc_at_1"):
+def records(root, of: dict[int, dict[str, float]], old=0.25, new=0.75, metric="cmc_at_1", seed=0):
     found = []
     for length, methods in of.items():
         changed = {} if length == 1 else {FIELD: length}
@@ -29,7 +29,7 @@ def records(root, of: dict[int, dict[str, float]], old=0.25, new=0.75, metric="c
                 ("new/old", metric): hits(cross),
             }  # fmt: skip
             folder = root / str(length)
-            found.append(stored(folder, method, values, CLASSES, changed=changed))
+            found.append(stored(folder, method, values, CLASSES, changed=changed, seed=seed))
     return found
 
 
@@ -48,6 +48,18 @@ def test_shares_by_hand(tmp_path) -> None:
     text = str(tables([found])[0])
     assert "bct above fct" in text
     assert "0 (" in text
+
+
+def test_each_of_several_seeds_has_its_files(tmp_path) -> None:
+    made = [
+        each
+        for seed in (0, 3)
+        for each in records(tmp_path / str(seed), {1: {"bct": 0.5}, 2: {"bct": 0.6}}, seed=seed)
+    ]
+    several = [found.slug for found in compare_lengths(made, ["cmc_at_1"])]
+    (alone,) = compare_lengths(made[:4], ["cmc_at_1"])
+    assert several == [f"{alone.slug}-seed-0", f"{alone.slug}-seed-3"]
+    assert alone.slug.endswith("-cmc_at_1")
 
 
 def test_what_was_run_at_one_length_only_is_left_out(tmp_path) -> None:

@@ -44,20 +44,26 @@ def frame(records: Sequence[Record], metric: str) -> pd.DataFrame:
         for line, curve in lines.items()
         for i, score in enumerate(curve)
     ]
-    rows += [(panel, OFFLINE, *step) for panel in panels for step in _offline(records, metric)]
+    of = {panel: [panel] if panel in by_method else methods for panel in panels}
+    rows += [(p, OFFLINE, *step) for p in panels for step in _offline(records, metric, of[p])]
     return pd.DataFrame(rows, columns=["panel", "line", "share", "score"])
 
 
-def _offline(records: Sequence[Record], metric: str) -> list[tuple[float, float]]:
-    """Corners of a deployment that waits, mean over the seeds of one method; empty if unknown."""
-    known = [
-        (record.method, record.backfilling.offline[metric])
-        for record in records
-        if record.backfilling and metric in record.backfilling.offline
-    ]
-    if not known:
+def _offline(
+    records: Sequence[Record], metric: str, methods: Sequence[str]
+) -> list[tuple[float, float]]:
+    """Corners of a deployment that waits, mean over the seeds; empty if unknown.
+
+    Of the independent model, or else of the only method of a panel: others end elsewhere.
+    """
+    known: dict[str, list[tuple[float, float]]] = {}
+    for record in records:
+        if record.backfilling and (end := record.backfilling.offline.get(metric)):
+            known.setdefault(record.method, []).append((end.before, end.after))
+    own = known.get(methods[0]) if len(methods) == 1 else None
+    ends = known.get("independent") or own
+    if not ends:
         return []
-    ends = [(each.before, each.after) for method, each in known if method == known[0][0]]
     before, after = (100 * sum(values) / len(values) for values in zip(*ends, strict=True))
     return [(0, before), (100, before), (100, after)]
 

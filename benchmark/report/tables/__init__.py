@@ -28,13 +28,13 @@ def record_tables(
     return [
         *map(results.text_table, scores.some_tables(single, metrics, cases)),
         *sequence.make_tables(records, metrics),
-        *settings.make_tables(records, metrics),
+        *settings.make_tables(records, metrics, cases),
         *groups.make_tables(records),
         *backfilling.part_tables(single, metrics),
-        *backfilling.make_tables(single),
+        *backfilling.make_tables(single, metrics),
         *backfilling.make_settings_tables(records, metrics),
         *groups.make_gap_tables(records),
-        *side_information.make_tables(records),
+        *side_information.make_tables(records, metrics),
     ]
 
 
@@ -44,6 +44,6 @@ def csv_tables(
     """The tables that have the columns of one CSV; those of settings look like all others."""
     return [
         *map(results.text_table, scores.make_tables(records, metrics, cases)),
-        *backfilling.make_tables(records),
-        *side_information.make_tables(records),
+        *backfilling.make_tables(records, metrics),
+        *side_information.make_tables(records, metrics),
     ]

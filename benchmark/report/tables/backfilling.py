@@ -6,6 +6,7 @@ its table.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,8 @@ OWN_ORDER, NO_ORDER = "priority", "random"
 BUDGETS = (10, 25, 50, 75)
 """Percent of the gallery; the curves have every percent."""
 _MAIN = ("cmc_at_1", "map")
-_BEST = "* is the best of the methods by an order that can be deployed."
+_BEST = "* is the best of the methods by an order that can be deployed"
+_DIPS = "^(worst|share_above)_"
 _BESIDE = ("flips_positive", "flips_negative", "group_gap")
 
 
@@ -152,19 +154,24 @@ def curve_metrics(records: Sequence[Record]) -> list[str]:
     return scores + [key for key in _BESIDE if any(_curve(each, key) for each in found)]
 
 
-def make_tables(records: Iterable[Record]) -> list[TextTable]:
-    """Areas, and worst points where they are known, of each protocol and track with backfilling."""
+def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
+    """Areas, and worst points where they are known, of each protocol and track with backfilling.
+
+    By default of all metrics.
+    """
     tables = []
     for slug, members in named_groups(records):
-        rows = order_scores(members)
+        rows = _of_metrics(order_scores(members), metrics)
         if not rows:
             continue
         curved = [record for record in members if record.orders]
         title, rivals = notes.title(curved), select.rivals(members)
+        best = _BEST + notes.rival_words(select.seeds_of(curved), rivals)
+        few = [*notes.few_seeds(curved)]
         heads = {key: numbers.metric(key).label for key in _metrics(rows)}
         made = _table(
             f"{title}: areas under the backfilling curves", f"{slug}-backfilling", heads, rows,
-            list(_notes(members)), rivals, record=curved[0],
+            [*_notes(members, best), *few], dict.fromkeys(heads, rivals), record=curved[0],
         )  # fmt: skip
         tables.append(made)
         known = list(dict.fromkeys(key for row in rows for key in row.dips))
@@ -172,16 +179,33 @@ def make_tables(records: Iterable[Record]) -> list[TextTable]:
         below = (
             f"Percent; worst: the lowest point of the curve from {_case(curved[0])} on. > old/old "
             "from: the share of the gallery from which on the score stays above old/old; none "
-            f"where it never does; {notes.interval_words(curved, keys)}. {_BEST}"
+            f"where it never does; {notes.interval_words(curved, keys)}. {best}."
         )
         dips = [replace(row, areas=row.dips, taus={}, budgets={}) for row in rows if row.dips]
         made = _table(
             f"{title}: worst points of the backfilling curves", f"{slug}-backfilling-worst",
-            {key: numbers.metric(key).label for key in keys}, dips, [below], rivals,
-            record=curved[0], prefix="",
+            {key: numbers.metric(key).label for key in keys}, dips, [below, *few],
+            dict.fromkeys(keys, rivals), record=curved[0], prefix="",
         )  # fmt: skip
         tables += [made] if keys else []
     return tables
+
+
+def _of_metrics(rows: Sequence[OrderScores], metrics: select.Names) -> Sequence[OrderScores]:
+    """Rows of the chosen metrics alone; those without any have gone."""
+    words = numbers.words(metrics or "all")
+    if words == ["all"]:
+        return rows
+    found = [
+        replace(
+            row,
+            areas={key: score for key, score in row.areas.items() if key in words},
+            budgets={(at, key): s for (at, key), s in row.budgets.items() if key in words},
+            dips={key: s for key, s in row.dips.items() if re.sub(_DIPS, "", key) in words},
+        )
+        for row in rows
+    ]
+    return [row for row in found if row.areas]
 
 
 def part_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
@@ -227,9 +251,12 @@ def make_settings_tables(
         of_setting = settings.by_setting(members)
         scores = {name: rows for name, of in of_setting.items() if (rows := order_scores(of))}
         if len(scores) == 1:
-            tables += make_tables(of_setting[next(iter(scores))])
+            tables += make_tables(of_setting[next(iter(scores))], metrics)
             continue
-        listed = list(dict.fromkeys(note for name in scores for note in _notes(of_setting[name])))
+        curved = {name: [r for r in of_setting[name] if r.orders] for name in scores}
+        best = _BEST + settings.rival_words(curved)
+        noted = (note for name in scores for note in _notes(of_setting[name], best))
+        listed = [*dict.fromkeys(noted), *settings.told(curved, notes.few_seeds)]
         name = f"{members[0].protocol.partition(':')[0]}-{members[0].track}"
         for metric in _metrics(row for rows in scores.values() for row in rows):
             if metric not in shown and shown != ["all"]:
@@ -244,7 +271,7 @@ def make_settings_tables(
                 f"{numbers.metric(metric).label}", f"{name}-backfilling-{metric}",
                 {setting: setting for setting in scores},
                 [OrderScores(*key, (), each) for key, each in areas.items()], listed,
-                select.rivals(members), metric=metric,
+                {name: select.rivals(of_setting[name]) for name in scores}, metric=metric,
             )  # fmt: skip
             tables.append(made)
     return tables
@@ -260,24 +287,25 @@ def _table(
     heads: Mapping[str, str],
     rows: Sequence[OrderScores],
     notes: Sequence[str],
-    rivals: Container[str],
+    rivals: Mapping[str, Container[str]],
     metric: str = "",
     record: Record | None = None,
     prefix: str = "area_",
 ) -> TextTable:
     """Areas in columns, by key and heading: metrics, or settings compared by one ``metric``.
 
-    With one of the records it has CSV, whose keys of areas begin with ``prefix``.
+    The best of a column is one of its ``rivals``. With one of the records it has CSV, whose keys of
+    areas begin with ``prefix``.
     """
     oracles = list(dict.fromkeys(oracle for row in rows for oracle in row.taus))
     deployed = [
         i for i, row in enumerate(rows)
-        if row.method in rivals and row.order != OFFLINE and not is_oracle(row.order)
+        if row.order != OFFLINE and not is_oracle(row.order)
     ]  # fmt: skip
     columns = []
     for key in heads:
         scores = {i: _known(row.areas.get(key)) for i, row in enumerate(rows)}
-        known = [i for i in deployed if key in rows[i].areas]
+        known = [i for i in deployed if key in rows[i].areas and rows[i].method in rivals[key]]
         columns.append(score_cells(scores, metric or key, known))
     for oracle in oracles:
         taus = ((i, _known(row.taus.get(oracle))) for i, row in enumerate(rows))
@@ -304,14 +332,14 @@ def _case(record: Record) -> str:
     return "" if about is None else f"{about.new}/{about.old}"
 
 
-def _notes(members: Sequence[Record]) -> Iterator[str]:
+def _notes(members: Sequence[Record], best: str) -> Iterator[str]:
     curved = [record for record in members if record.orders]
     case = _case(curved[0])
     new = case.partition("/")[0]
     keys = {key for record in curved for each in record.orders.values() for key in each.area}
     yield (
         f"Percent, the mean along the curve from {case} (nothing backfilled) to {new}/{new} (all "
-        f"backfilled); {notes.interval_words(curved, [*keys])}. {_BEST}"
+        f"backfilled); {notes.interval_words(curved, [*keys])}. {best}."
     )
     yield "offline: old queries in the old gallery until every item is backfilled."
     if any(each.tau for record in curved for each in record.orders.values()):

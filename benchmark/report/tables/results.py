@@ -36,10 +36,9 @@ def text_table(table: ScoreTable) -> TextTable:
 
 
 def _best_words(table: ScoreTable) -> str:
-    seeds = table.rivals[0].seeds if table.rivals else ()
     methods = [row for row in table.rows if row.kind == "method" and row.reason is None]
-    of_others = seeds and any(row.seeds != seeds for row in methods)
-    words = f", of those with {notes.seed_words(seeds)}" if of_others else ""
+    seeds = {row.method: row.seeds for row in methods}
+    words = notes.rival_words(seeds, [row.method for row in table.rivals])
     return f"* is the best method of a column{words}."
 
 

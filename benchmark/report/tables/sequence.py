@@ -66,13 +66,14 @@ def _table(records: Sequence[Record], slug: str, keys: Sequence[str]) -> TextTab
         filled_block(label(key), columns, [_cells(methods, case, key) for case in labels])
         for key in keys
     ]
+    best = notes.rival_words(select.seeds_of(records), select.rivals(records))
     kinds = ("bound" if words.endswith("self-test") else "" for words in labels.values())
     return table_of_blocks(
         f"{notes.title(records)}: step by step", f"{slug}-sequence",
         zip(map(TextCell, labels.values()), kinds, strict=True), blocks,
         notes=(
-            f"Percent; {notes.interval_words(records, keys)}. * is the best method of a row.",
-            _READING,
+            f"Percent; {notes.interval_words(records, keys)}. * is the best method of a row{best}.",
+            _READING, *notes.few_seeds(records),
         ),
     )  # fmt: skip
 

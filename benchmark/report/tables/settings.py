@@ -4,7 +4,7 @@ One table a metric, as the papers' tables of pairs of models and losses are read
 Tables 4 and 11, MixBCT Table 7. The CSV is that of the single tables.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.statistics import mean_score
@@ -20,6 +20,7 @@ from benchmark.report.text_table import (
 )
 
 _LOWER, _CROSS, _CONVERTED, _SELF = "old/old", "new/old", "old'/old'", "new/new"
+_AVERAGED = select.averaged_case(["old", "new"])
 
 
 def split_settings(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
@@ -49,41 +50,58 @@ def by_setting(members: Sequence[Record]) -> dict[str, list[Record]]:
     }
 
 
-def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
+def make_tables(
+    records: Iterable[Record], metrics: select.Names = None, cases: select.Names = None
+) -> list[TextTable]:
     """A table for each protocol with settings, track and metric; other records are passed over."""
-    return [table for group in setting_groups(records) for table in group_tables(group, metrics)]
+    groups = setting_groups(records)
+    return [table for group in groups for table in group_tables(group, metrics, cases)]
 
 
-def group_tables(members: Sequence[Record], metrics: select.Names = None) -> Iterator[TextTable]:
+def group_tables(
+    members: Sequence[Record], metrics: select.Names = None, cases: select.Names = None
+) -> Iterator[TextTable]:
     """A table a metric of the settings of one protocol, whatever the version of each."""
     first = members[0]
     family = first.protocol.partition(":")[0]
     settings = by_setting(members)
     found = (select.some(select.metrics, of, metrics) for of in settings.values())
     keys = list(dict.fromkeys(key for of_setting in found for key in of_setting))
+    chosen = _chosen(settings, cases)
+    keys = keys if chosen else []
     for place, key in enumerate(keys, 1):
-        # Every record has the lower bound.
-        cases = [
-            case
-            for case in _cases(first)
-            if case == _LOWER or any(key in r.scores.get(_cases(r)[case], {}) for r in members)
-        ]
+        columns = [*chosen, _AVERAGED] if key == select.AVG else chosen
+        # Every record has the lower bound, but of no average.
+        has = [c for c in columns if any(_score([r], c, key).value is not None for r in members)]
+        shown = has or columns[:1]
         lines = [
             line
             for name, of_setting in settings.items()
-            for line in _lines(name, by_method(of_setting, done=False), key, cases)
+            for line in _lines(name, by_method(of_setting, done=False), key, shown)
         ]
         yield simple_table(
             f"{title(members)}: {numbers.metric(key).label}",
             f"{family}-{first.track}-{key}" + ("-changed" if first.changed else ""),
             ("setting", "method"),
-            (*cases, "compatible", scores.GAIN),
+            (*shown, "compatible", scores.GAIN),
             lines,
             # Once, below the last.
             notes=tuple(_notes(settings, keys)) if place == len(keys) else (),
             grouped=True,
             compact=True,
         )
+
+
+def _chosen(settings: Mapping[str, Sequence[Record]], cases: select.Names) -> list[str]:
+    """Columns that are chosen; by default old/old and what is of the newest model."""
+    if cases is None:
+        return [_LOWER, _CROSS, _CONVERTED, _SELF]
+    found: dict[str, None] = {}
+    for of_setting in settings.values():
+        columns = {own: column for column, own in _cases(of_setting[0]).items()}
+        for case in select.some(select.cases, of_setting, cases):
+            found[columns.get(case, case)] = None
+    return [*found]
 
 
 def _cases(record: Record) -> dict[str, str]:
@@ -96,6 +114,7 @@ def _cases(record: Record) -> dict[str, str]:
     return {
         _LOWER: f"{first}/{first}", _CROSS: f"{last}/{first}",
         _CONVERTED: f"{first}{marks}/{first}{marks}", _SELF: f"{last}/{last}",
+        _AVERAGED: select.averaged_case(names),
     }  # fmt: skip
 
 
@@ -108,7 +127,8 @@ def _lines(
     columns = [
         score_cells(
             {method: _score(records, case, key) for method, records in done.items()},
-            key, () if case == _LOWER else rivals, spread=case != _LOWER,
+            key, rivals if case != _LOWER and select.ranks(case, _LOWER) else (),
+            spread=case != _LOWER, signed=select.is_difference(case),
         )
         for case in cases
     ]  # fmt: skip
@@ -118,12 +138,13 @@ def _lines(
             continue
         verdict = scores.make_verdict(done[method], key)
         verdict_texts = (numbers.of_seeds(verdict.compatible), numbers.number(verdict.gain))
-        yield [name, method, *(column[method] for column in columns), *verdict_texts]
+        label = scores.method_label(method, done[method])
+        yield [name, label, *(column[method] for column in columns), *verdict_texts]
 
 
 def _score(records: Sequence[Record], case: str, key: str) -> Estimate:
     if case != _LOWER:
-        return case_score(records, _cases(records[0])[case], key)
+        return case_score(records, _cases(records[0]).get(case, case), key)
     lower = [r.bounds.get("lower", r.scores.get(_cases(r)[case], {})).get(key) for r in records]
     return mean_score(lower)
 
@@ -131,7 +152,7 @@ def _score(records: Sequence[Record], case: str, key: str) -> Estimate:
 def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Iterator[str]:
     members = [record for of_setting in settings.values() for record in of_setting]
     around = notes.interval_words(members, keys)
-    yield f"Percent; {around}. * is the best method of a setting's column."
+    yield f"Percent; {around}. * is the best method of a setting's column{rival_words(settings)}."
     yield (
         "Compatible: new/old > old/old (BCT eq. 2). Gain: share of the way from old/old to the "
         "upper bound that new/old goes (BCT eq. 9); none where not compatible."
@@ -142,15 +163,34 @@ def _notes(settings: Mapping[str, Sequence[Record]], keys: Sequence[str]) -> Ite
     models = {name: generation_words(of_setting[0]) for name, of_setting in settings.items()}
     models = models if len(set(models.values())) > 1 else {"Models": generation_words(members[0])}
     yield from (f"{name}: {words}." for name, words in models.items())
-    refused = (
-        f"{name}: {record.method} not applicable: {record.reason}"
-        for name, of_setting in settings.items()
-        for record in of_setting
-        if record.status != "done"
-    )
-    yield from dict.fromkeys(refused)  # seeds have the same reason
+    yield from told(settings, notes.warnings)
     yield from outcome.warnings(settings, keys)
     yield from notes.track_lines(members[0])
+
+
+def rival_words(settings: Mapping[str, Sequence[Record]]) -> str:
+    """As :func:`notes.rival_words`, of each setting where they differ."""
+    words = {
+        name: notes.rival_words(select.seeds_of(records), select.rivals(records))
+        for name, records in settings.items()
+    }
+    if len(set(words.values())) == 1:
+        return next(iter(words.values()))
+    return f" ({'; '.join(f'{name}{each}' for name, each in words.items() if each)})"
+
+
+def told(
+    settings: Mapping[str, Sequence[Record]], lines: Callable[[Sequence[Record]], Iterable[str]]
+) -> Iterator[str]:
+    """Lines on each setting behind its name; what is said of all of them once."""
+    found: dict[str, list[str]] = {}
+    for name, records in settings.items():
+        for line in lines(records):
+            found.setdefault(line, []).append(name)
+    for line, names in found.items():
+        kind, colon, words = line.rpartition("Warning: ")
+        of = f"{', '.join(names)}: " if len(names) < len(settings) else ""
+        yield f"{kind}{colon}{of}{words}"
 
 
 def generation_words(record: Record) -> str:

@@ -19,16 +19,28 @@ _METRICS = {"cmc_at_1", "cmc_at_5", "map"}
 _ALONE = "cmc_at_1"
 
 
-def make_tables(records: Iterable[Record]) -> list[TextTable]:
-    """A table for each protocol and track where something is stored beside the embedding."""
+def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
+    """A table for each protocol and track where something is stored beside the embedding.
+
+    By default the metrics are CMC@1, CMC@5 and mAP.
+    """
     return [
-        _table(members, slug)
+        _table(members, slug, keys)
         for slug, members in named_groups(records)
-        if any(record.side for record in members)
+        if any(record.side for record in members) and (keys := _metrics(members, metrics))
     ]
 
 
-def _table(members: Sequence[Record], slug: str) -> TextTable:
+def _metrics(members: Sequence[Record], chosen: select.Names) -> list[str]:
+    """Those that the cross-test has."""
+    case = select.cross_case(members)
+    scored = {key for record in members for key in record.scores.get(case, {})}
+    # Faces are verified and identified, not ranked.
+    main = numbers.ordered(scored & _METRICS) if chosen is None else []
+    return main or [k for k in select.some(select.metrics, members, chosen) if k in scored]
+
+
+def _table(members: Sequence[Record], slug: str, keys: Sequence[str]) -> TextTable:
     case, old = select.cross_case(members), select.generations(members)[0]
     families = {r.method.partition(":")[0] for r in members if r.side}
     shown = [r for r in members if r.status == "done" and (r.side or r.method in families)]
@@ -36,9 +48,6 @@ def _table(members: Sequence[Record], slug: str) -> TextTable:
     methods = dict(
         sorted(by_method(shown).items(), key=lambda item: kinds.get(_kind(item[1]), len(kinds)))
     )
-    scored = {key for r in members for key in r.scores.get(case, {})}
-    # Faces are verified and identified, not ranked.
-    keys = numbers.ordered(scored & _METRICS) or [k for k in select.metrics(members) if k in scored]
     rivals = select.rivals(shown)
     columns = [
         score_cells({m: case_score(of, case, key) for m, of in methods.items()}, key, rivals)
@@ -82,7 +91,11 @@ def _kind(records: Sequence[Record]) -> str | None:
 
 
 def _notes(case: str, old: str, records: Sequence[Record], keys: Sequence[str]) -> Iterator[str]:
-    yield f"Percent of {case}; {notes.interval_words(records, keys)}. * is the best of a column."
+    best = notes.rival_words(select.seeds_of(records), select.rivals(records))
+    yield (
+        f"Percent of {case}; {notes.interval_words(records, keys)}. "
+        f"* is the best of a column{best}."
+    )
     yield (
         f"bytes: of what the {old} generation stores of an item beside its embedding. CKA: "
         "linear, with that embedding on the gallery (FCT 5.3). by itself: CMC@1 of "
@@ -91,3 +104,4 @@ def _notes(case: str, old: str, records: Sequence[Record], keys: Sequence[str]) 
     kinds = {r.side.kind for r in records if r.side and r.side.kind in SIDES}
     if any(SIDES[kind].data == "other" for kind in kinds):
         yield "Other domain: learned on another dataset, the track's other_domain (FCT 4.3)."
+    yield from notes.few_seeds(records)

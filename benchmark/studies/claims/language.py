@@ -151,6 +151,8 @@ class ClaimPart(Model):
     protocols: tuple[str, ...] = ()
     tracks: tuple[str, ...] = ()
     """By default all with records."""
+    without: tuple[str, ...] = ()
+    """Tracks of which the claim says nothing."""
     metrics: tuple[str, ...] = ()
     """Those that a track does not have are left out of it."""
     methods: tuple[str, ...] = ()
@@ -272,7 +274,7 @@ def _check_names(part: ClaimPart, protocol_of: Callable[[str], Protocol]) -> Non
         settings = {s.name: s for s in protocol_of(base).settings}
         if setting:
             registry.known(f"setting of {base}", setting, settings)
-    for track in {*part.tracks, *(v.track for v in values)} - {None}:
+    for track in {*part.tracks, *part.without, *(v.track for v in values)} - {None}:
         registry.known("track", str(track), registry.track_files())
     given = [
         m for v in values for m in ((v.metric,) if isinstance(v.metric, str) else v.metric or ())

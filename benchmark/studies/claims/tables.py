@@ -11,7 +11,7 @@ from benchmark.report import numbers
 from benchmark.report.notes import track_kind
 from benchmark.report.renderers.markdown import escape
 from benchmark.report.scenarios import NETWORKS
-from benchmark.report.text_table import TextCell, TextTable, simple_table
+from benchmark.report.text_table import TextCell, TextTable, shown_table, simple_table
 from benchmark.studies.claims import Answer, Line
 from benchmark.studies.claims.language import (
     ClaimPart,
@@ -93,7 +93,7 @@ def counts_table(answers: Sequence[Answer], claims: Claims) -> TextTable:
     rows.append(["all", *(str(every.count(status)) for status in STATUSES)])
     heads = [STATUSES[status].lower() for status in STATUSES]
     notes = (*decided_words(answers), *differing_words(answers))
-    return simple_table("", "claims-counts", ["paper"], heads, rows, notes=notes)
+    return shown_table("", "claims-counts", ["paper"], heads, rows, notes=notes)
 
 
 def decided_words(answers: Sequence[Answer]) -> Iterator[str]:

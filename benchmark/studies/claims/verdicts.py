@@ -155,6 +155,8 @@ def all_of(verdicts: Sequence[ClaimVerdict]) -> ClaimVerdict:
 def _part(number: int, part: ClaimPart, values: Values) -> list[Line]:
     lines = []
     for track in part.tracks or values.tracks(part.protocols):
+        if track in part.without:
+            continue
         # A protocol that a track has no records of is left out, unless it has those of none.
         protocols = [p for p in part.protocols if track in values.tracks([p])]
         for protocol in protocols or part.protocols[:1]:

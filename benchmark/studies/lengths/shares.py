@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -39,6 +39,7 @@ class Lengths:
         tau: Of the orders at the shortest and at the longest length, and its interval.
         reversed: Pairs of methods, the better one when short first, whose order is the other way
             when long, both differences beyond their intervals.
+        of_several: Whether other seeds are there, so that names of files have the seed.
     """
 
     protocol: str
@@ -49,11 +50,13 @@ class Lengths:
     shares: dict[str, dict[int, Estimate]]
     tau: Estimate
     reversed: tuple[tuple[str, str], ...]
+    of_several: bool = False
 
     @property
     def slug(self) -> str:
         """A name for files."""
-        return f"lengths-{self.protocol.replace(':', '+')}-{self.track}-{self.metric}"
+        name = f"lengths-{self.protocol.replace(':', '+')}-{self.track}-{self.metric}"
+        return f"{name}-seed-{self.seed}" if self.of_several else name
 
 
 def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> list[Lengths]:
@@ -84,7 +87,7 @@ def compare_lengths(stored: Sequence[StoredRecord], metrics: Sequence[str]) -> l
     ]
     if not found:
         raise AbsentError(f"lengths: expected records of two values of {FIELD}, and their details")
-    return found
+    return [replace(each, of_several=len({each.seed for each in found}) > 1) for each in found]
 
 
 def with_usual(

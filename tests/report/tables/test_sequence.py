@@ -80,6 +80,13 @@ def test_the_best_of_a_row_is_marked(made):
     assert "of a row" in render([table], "latex")
 
 
+def test_the_seeds_of_the_best_are_told(make, made):
+    other = made[1].model_copy(update={"seed": 1})
+    (table,) = sequence.make_tables([*made, other])
+    assert table.notes[0].endswith("* is the best method of a row, of those with seeds 0, 1.")
+    assert table.notes[-1] == "fct:simclr, independent: seed 0 only."
+
+
 def test_no_method_is_the_best_where_none_is_compatible(make, made):
     for record in made[1:3]:
         record.scores.update({case: {"cmc_at_1": 0.1} for case in ("v2/v1", "v3/v2", "v3/v1")})

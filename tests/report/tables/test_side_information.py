@@ -93,6 +93,18 @@ def test_several_seeds_are_averaged(records, make):
     row = next(row for row in rows if row["method"] == "fct:simclr")
     assert (row["CMC@1"], row["CKA"], row["by itself"]) == ("75.0", "0.280", "40.0")
     assert {line[4] for line in table.values if line[3] == "fct:simclr"} == {"0 1"}
+    best = {
+        row["method"]: shown.cells[0][0].best for row, shown in zip(rows, table.rows, strict=True)
+    }
+    assert best["fct:simclr-binary"] and not best["fct:simclr"]
+    assert table.notes[0].endswith("* is the best of a column, of those with seed 0.")
+    assert table.notes[-1] == "fct, fct:mixup, fct:simclr-binary: seed 0 only."
+
+
+def test_metrics_are_chosen(records):
+    (table,) = side_information.make_tables(records, "map")
+    assert heads(table)[2:4] == ["mAP", "CKA"]
+    assert side_information.make_tables(records, "avg") == []
 
 
 def test_csv_lines_fit_the_columns(records):
