@@ -48,7 +48,7 @@ def test_truths_of_all_queries_and_shares(one):
 
 
 def test_tables_of_records_with_other_maps():
-    """What they lack is a dash, and no claim is decided by it."""
+    """A dash stands for what they lack, and no claim is decided by it."""
     few = {"keep_old": row(3000, 3000, 3000), "naive": row(10, 10, 10),
            "re_embed": row(4000, 4000, 4000)}  # fmt: skip
     others = [made(**few)]
