@@ -300,6 +300,13 @@ def test_settings_of_several_versions_are_one_family():
     assert newest == {"deeper": 2, "twice as long": 1}
     (table,) = [t for t in family.tables if t.title == "CMC@1"]
     assert [r.cells[0][1].text for r in table.rows if r.labels[1].text == "bct"] == ["70.0", "60.0"]
+    why = {"train bct (seed 0)": "its loss rises from 1 to 2"}
+    marked = [r.model_copy(update={"diverged": why if r.method == "bct" else {}}) for r in records]
+    (again,) = tables.make_families(boards_of(marked))
+    cells = [row.labels[1] for row in again.tables[0].rows if row.labels[1].text == "bct"]
+    assert [(cell.small, cell.href) for cell in cells] == [
+        ("diverged", tables.method_cell("bct", "../").href)
+    ] * 2
     heads = {board.slug: name for name, board in family.boards.items()}
     heat = heatmap([*family.boards.values()], heads=heads)
     assert [(c.head, c.below) for c in heat.columns] == [("deeper", ""), ("twice as long", "")]
