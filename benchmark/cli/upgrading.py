@@ -286,6 +286,8 @@ def _write(
     result: Any, report: Path | None, as_json: Path | None, save_map: Path | None
 ) -> list[str]:
     """Write the files of a report; lines that say where they are."""
+    from benchmark.upgrade.show.report import use_of
+
     if as_json is not None:
         result.save_json(as_json)
     if save_map is not None and result.conversion is not None:
@@ -294,10 +296,7 @@ def _write(
         result.save_page(report)
     lines = [] if report is None else [f"the page: {report}"]
     if save_map is not None and result.conversion is not None:
-        use = f"bench convert {save_map} INPUT OUTPUT"
-        if "query_view" in result.conversion.parts:
-            use = f'benchmark.Conversion.load("{save_map}").view(queries)'
-        lines.append(f"the map: {use}")
+        lines.append(f"the map: {use_of(result.conversion, save_map)}")
     elif save_map is not None:
         earlier = "; the one there is of an earlier report" * save_map.exists()
         lines.append(f"no map is recommended: {save_map} is not written{earlier}")

@@ -41,7 +41,10 @@ _SHOWN = (analysis.ROTATION, analysis.LINEAR, "procrustes", "linear", "slerp", "
 
 
 def held_table(records: Records) -> TextTable:
-    """Intervals and estimates beside the truth, by strategy."""
+    """Intervals beside the truth, by strategy; bias and error of what is estimated.
+
+    Where all that a strategy needs is known its score is exact, and says nothing of estimates.
+    """
     found = list(analysis.held(records))
     names = list(dict.fromkeys(h.strategy for h in found))
     lines = [_held_line(name, [h for h in found if h.strategy == name]) for name in names]
@@ -53,13 +56,13 @@ def held_table(records: Records) -> TextTable:
 
 
 def _held_line(name: str, found: Sequence[Held]) -> list[str]:
-    same = np.array([h.same_off for h in found])
+    same = np.array([h.same_off for h in found if h.within is not None])
     other = np.array([h.off for h in found])
     return [
         name, str(len(found)), *(
             _mean(getattr(h, key) for h in found) for key in ("covered", "gain", "within")
         ),
-        number(float(same.mean()), signed=True), number(_root(same)), number(_root(other)),
+        number(float(same.mean()), signed=True) if len(same) else DASH, _root(same), _root(other),
     ]  # fmt: skip
 
 
@@ -220,8 +223,8 @@ def checks_table(checks: Iterable[Check]) -> TextTable:
     return shown_table("Embedders beside published numbers", "pairs-checks", words, heads, lines)
 
 
-def _root(values: np.ndarray) -> float:
-    return float(np.sqrt((values**2).mean()))
+def _root(values: np.ndarray) -> str:
+    return number(float(np.sqrt((values**2).mean()))) if len(values) else DASH
 
 
 def _mean(values: Iterable[float | None]) -> str:

@@ -19,7 +19,7 @@ from benchmark.upgrade.measure.cascade_depth import cascade_depths
 from benchmark.upgrade.measure.compressed import compressed
 from benchmark.upgrade.measure.pairs_curve import pairs_curve
 from benchmark.upgrade.measure.slices import slices
-from benchmark.upgrade.measure.study import Study, study
+from benchmark.upgrade.measure.study import Study, between, study
 from benchmark.upgrade.measure.thresholds import thresholds
 from benchmark.upgrade.read.apart import read_apart
 from benchmark.upgrade.read.gallery import Cluster
@@ -27,7 +27,7 @@ from benchmark.upgrade.read.health import Remark, look_at
 from benchmark.upgrade.read.inputs import Inputs, common_rows, open_rows, query_places, read_inputs
 from benchmark.upgrade.read.request import KEEP, Tell, UpgradeRequest, prefixed
 from benchmark.upgrade.search.index import Settings
-from benchmark.upgrade.search.strategies import NAMES, VectorFacts
+from benchmark.upgrade.search.strategies import BETWEEN, NAMES, VectorFacts
 from benchmark.upgrade.show.report import UpgradeReport, make_document
 
 _WARNING = "Warning: "
@@ -220,7 +220,8 @@ def _reported(judged: _Judged, tell: Tell, models: ModelComparison | None = None
     # Section of the document -> is it asked for, what is said meanwhile, and what makes it.
     wanted: dict[str, tuple[object, str, Callable[[], Any]]] = {
         "pairs": (
-            result.first.maps and not request.gone, "fitting on fewer pairs",
+            result.first.maps and not request.gone and decision.name not in BETWEEN,
+            "fitting on fewer pairs",
             lambda: pairs_curve(result, decision.name),
         ),
         "backfilling": (
@@ -251,4 +252,6 @@ def _reported(judged: _Judged, tell: Tell, models: ModelComparison | None = None
     sections |= {"models": models, "alignment": judged.alignment}
     document = make_document(result, judged.evidence, decision, judged.findings, sections)
     fit = None if decision.name is None else result.outcomes[decision.name].strategy.fitted
-    return UpgradeReport(document, None if fit is None else fit.conversion)
+    return UpgradeReport(
+        document, between(result, decision.name) if fit is None else fit.conversion
+    )

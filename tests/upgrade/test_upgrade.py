@@ -21,6 +21,7 @@ from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.fit.maps import fit
 from benchmark.upgrade.formats.rows import ArrayRows
 from benchmark.upgrade.measure import list_estimate
+from benchmark.upgrade.measure.study import between
 from benchmark.upgrade.read.inputs import read_inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints, UpgradeRequest, missing
 from benchmark.upgrade.show.page import render
@@ -80,6 +81,16 @@ def test_a_planted_rotation_is_recommended_with_the_right_loss(made, report):
     assert 0.85 <= kept["low"] < kept["high"] - 0.005
     assert by_name(report)[KEEP]["score"]["value"] == pytest.approx(old, abs=1e-12)
     assert report.conversion.method == report.recommended.partition(":")[0]
+
+
+def test_queries_between_both_models_can_be_had(studies):
+    """By the conversion that a report saves, to the score that was told but for the share."""
+    for each in studies:
+        made, inputs = between(each, "midpoint"), each.inputs
+        mine = made.view(inputs.queries, inputs.old_queries)
+        np.testing.assert_allclose(mine, each.first.plan.lists["midpoint"].queries, atol=1e-5)
+        assert between(each, "slerp").params["share"] == each.first.shares[2]
+        assert between(each, KEEP) is None
 
 
 def test_scores_of_a_sample_are_those_of_everything_embedded(studies):
@@ -209,7 +220,11 @@ def test_without_old_queries_shares_are_of_the_new_score():
     assert headline(report.document).startswith(title)
     assert title in str(report).replace("\n", " ") and title in render(report.document)
     stuck = benchmark.upgrade(**given | {"maps": "procrustes"}, index=False).document
-    assert stuck["verdict"]["strategy"] == "naive"  # nothing else leaves the index as it is
+    assert stuck["verdict"]["strategy"] is None  # naive, alone, finds nothing
+    assert headline(stuck) == "Not decided: keep the old model while it runs"
+    only = given | {"maps": "procrustes:query", "wanted": 0.9999}
+    stuck = benchmark.upgrade(**only, index=False).document
+    assert stuck["verdict"]["strategy"] == "procrustes:query"
     assert stuck["verdict"]["reason"].endswith(
         "the old model, which still runs, may well be better"
     )

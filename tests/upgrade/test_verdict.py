@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmark.metrics.kept_share import measured
-from benchmark.upgrade.decide.verdict import Decision, Evidence, decide
+from benchmark.upgrade.decide.verdict import Decision, Evidence, decide, serving
 from benchmark.upgrade.measure.evaluation import AGREEMENT
 from benchmark.upgrade.measure.study import StrategyOutcome
 from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints
@@ -180,6 +180,18 @@ def test_what_is_left_is_the_old_model_whose_queries_nobody_has():
     said = verdict(evidence((NEW, of_ten(8))), stuck)
     assert said.name is None and not said.decided
     assert said.reason == "nothing is left but the old model, whose queries would tell more of maps"
+
+
+def test_next_to_nothing_serves_nobody():
+    """Not in place of anything, nor until an index is filled."""
+    stuck = Constraints(sources=False, index=False, extra_runs=False, old_model=False)
+    found = evidence((NEW, of_ten(10)), (QUERY_MAP, [0.09] * 10))
+    said = verdict(found, stuck)
+    assert (said.name, said.reason) == (None, "nothing is left that can be done")
+    free = replace(stuck, sources=True, index=True)
+    assert serving(found, free) is None
+    assert "linear:query" not in {to for _, to in verdict(found, free).changes}
+    assert serving(evidence((NEW, of_ten(10)), (QUERY_MAP, [0.11] * 10)), free) == "linear:query"
 
 
 def few(n: int, of: int) -> np.ndarray:

@@ -21,7 +21,8 @@ The rule, in this order, among strategies that the user can follow:
 3. Otherwise embed everything again, if that is possible.
 4. Otherwise take the best strategy that is surely better than keeping the old model, by the same
    tests and correction, or one that leaves the index as it is and cannot be told from it; else keep
-   it, if it still runs; else take the best there is.
+   it, if it still runs; else take the best there is. What has less than a tenth of re-embedding's
+   score serves nobody, and is not taken.
 """
 
 import math
@@ -57,6 +58,7 @@ _POWER = 2.8
 """Standard errors of a difference that is found four times in five by a test at 2.5 %: so many
 queries would find the least worthwhile upgrade."""
 _ALL = 3  # effort of embedding every item
+_LEAST_SERVING = 0.1  # of re-embedding's score
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,12 @@ class Evidence:
         """Mean score of a strategy."""
         return self.scored(name).mean
 
+    def serves(self, name: str) -> bool:
+        """False of what finds next to nothing of what re-embedding does."""
+        if name == KEEP or REEMBED not in self.outcomes:
+            return True
+        return self.mean(name) >= _LEAST_SERVING * self.mean(REEMBED)
+
     def beats(self, name: str, other: str) -> bool:
         """True where the interval of the paired difference lies above 0."""
         return difference(self.scored(name), self.scored(other), self.groups).is_above(0.0)
@@ -228,6 +236,7 @@ def _choose(
     possible = [
         name for name, outcome in evidence.outcomes.items()
         if name not in without and not missing(outcome.strategy.needs, constraints)
+        and evidence.serves(name)
     ]  # fmt: skip
     if not possible:
         if constraints.old_model:
@@ -335,7 +344,7 @@ def serving(evidence: Evidence, constraints: Constraints) -> str | None:
     ready = [
         name for name, each in evidence.outcomes.items()
         if not each.strategy.rebuild and each.strategy.effort < _ALL
-        and not missing(each.strategy.needs, constraints)
+        and not missing(each.strategy.needs, constraints) and evidence.serves(name)
     ]  # fmt: skip
     return max(ready, key=evidence.mean, default=None)
 

@@ -6,17 +6,20 @@ which is read twice.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 
+from benchmark.config import registry
 from benchmark.contract.arrays import apply
+from benchmark.contract.conversion import Conversion
 from benchmark.contract.interpolation import SHARES, Between, best_share, turn
 from benchmark.metrics.catalog import describe
 from benchmark.metrics.kept_share import Scored, measured
 from benchmark.metrics.similarity import unit
 from benchmark.models.parts import Affine
-from benchmark.ranking.arrays import Floats, Ints, Values
+from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 from benchmark.upgrade.fit import maps as map_fits
 from benchmark.upgrade.fit.maps import FittedMap, FitTimes
 from benchmark.upgrade.measure.evaluation import (
@@ -34,6 +37,7 @@ from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Interim, Tell, prefixed
 from benchmark.upgrade.search.lists import ResultList
 from benchmark.upgrade.search.strategies import (
+    BETWEEN,
     Strategy,
     StrategyPlan,
     cross_fitted,
@@ -69,7 +73,8 @@ class Fold(HeldOut):
     plan: StrategyPlan
     maps: list[FittedMap]  # as they were fitted
     best: FittedMap | None  # of stored vectors: it comes closest to new ones of held-out items
-    shares: tuple[float, ...]  # of the way that interpolated queries go, by half of the queries
+    # of the way that interpolated queries go: of both halves of the queries, and of all, as saved
+    shares: tuple[float, ...]
 
     def scored_lists(
         self, lists: Mapping[str, ResultList], strategies: Sequence[str] = (),
@@ -327,13 +332,16 @@ def queries_between(
     found = {"midpoint": apply(Between(turned, 0.5), inputs.queries, old)}
     if shares:
         found["slerp"] = np.empty_like(old)
-    for half, share in enumerate(shares):
+    for half, share in enumerate(shares[:2]):
         found["slerp"][half::2] = apply(Between(turned, share), inputs.queries, old)[half::2]
     return found
 
 
 def _shares(inputs: Inputs, turned: Affine, held_out: HeldOut) -> tuple[float, ...]:
-    """Shares of the way: each half of the queries goes as far as serves the other half best."""
+    """Shares of the way: each half of the queries goes as far as serves the other half best.
+
+    The third serves all of them best.
+    """
     old = inputs.old_queries
     lists = {
         str(a): ResultList(apply(Between(turned, a), inputs.queries, old), lambda block: block.old)
@@ -344,11 +352,20 @@ def _shares(inputs: Inputs, turned: Affine, held_out: HeldOut) -> tuple[float, .
     by_agreement = held_out.metric == AGREEMENT
     rows = np.arange(relevant.n_queries) if by_agreement else relevant.answered
     if not len(rows):
-        return (best_share(lambda a: 0.0),) * 2
+        return (best_share(lambda a: 0.0),) * 3
 
-    def share(half: int) -> float:
-        of_other = rows % 2 != half
-        some = of_other.any()
-        return best_share(lambda a: scored[str(a)].values[of_other].mean() if some else 0.0)
+    def share(some: Mask) -> float:
+        known = some.any()
+        return best_share(lambda a: scored[str(a)].values[some].mean() if known else 0.0)
 
-    return share(0), share(1)
+    return share(rows % 2 == 1), share(rows % 2 == 0), share(rows >= 0)
+
+
+def between(study: Study, name: str | None) -> Conversion | None:
+    """The conversion of queries between both models', as a deployment needs it; None of others."""
+    if name not in BETWEEN:
+        return None
+    share = 0.5 if name == "midpoint" else study.first.shares[-1]
+    method: Any = registry.method("slerp", {"share": share})
+    found: Conversion = method.fit(*seen_pairs(study.first.sample))
+    return found

@@ -17,8 +17,10 @@ from benchmark.upgrade.search.lists import CrossFittedList, FoldOf, ResultList
 
 NEW_LISTS = ("new", "short")
 """Lists that need a new vector of every item."""
+BETWEEN = ("midpoint", "slerp")
+"""Strategies whose queries are between both models'."""
 NAMES = (
-    KEEP, "naive", "truncate", "midpoint", "slerp", "rrf", "rrf-converted", "cascade",
+    KEEP, "naive", "truncate", *BETWEEN, "rrf", "rrf-converted", "cascade",
     "cascade-mapped", REEMBED, "re-embed-short",
 )  # fmt: skip
 """Of all strategies but single maps, which have the names of these."""
@@ -126,14 +128,14 @@ class VectorFacts:
 
         if not self.old_queries:
             why = "there are no queries by the old model"
-            leave_out(why, KEEP, "midpoint", "slerp", "rrf", "rrf-converted", "cascade")
+            leave_out(why, KEEP, *BETWEEN, "rrf", "rrf-converted", "cascade")
         if not self.embedded:
             why = "no item has a new vector"
             leave_out(why, REEMBED, "re-embed-short", "rrf", "cascade", "cascade-mapped")
         if self.distance != "cosine":
-            leave_out(f"only for cosine, not {self.distance}", "midpoint", "slerp")
+            leave_out(f"only for cosine, not {self.distance}", *BETWEEN)
         if not self.paired:
-            leave_out("only with new vectors of stored items, or pairs", "midpoint", "slerp")
+            leave_out("only with new vectors of stored items, or pairs", *BETWEEN)
         if not self.embedded:
             leave_out("only with new vectors of items", "slerp")
         if not self.converted:

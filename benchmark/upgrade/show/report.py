@@ -59,6 +59,17 @@ class UpgradeReport:
         write_whole(_placed(path), render(self.document).encode())
 
 
+def use_of(conversion: Conversion, place: Path) -> str:
+    """The command or call that applies a conversion which is saved at a place."""
+    load = f'benchmark.Conversion.load("{place}")'
+    if "joint_view" in conversion.parts:
+        way = f"{conversion.params['share']:g} of the way from the old query to the new one"
+        return f"{load}.view(queries, old_queries), {way}"
+    if "query_view" in conversion.parts:
+        return f"{load}.view(queries)"
+    return f"bench convert {place} INPUT OUTPUT"
+
+
 def make_document(
     study: Study, evidence: Evidence, decision: Decision, findings: Sequence[Remark],
     sections: Mapping[str, Any],
@@ -119,7 +130,9 @@ def _inputs(study: Study, decision: Decision) -> Document:
         "pairs": inputs.n_pairs, "judged_pairs": int(study.relevant.counted.sum()),
         "judge": inputs.criterion, "distance": inputs.distance, "distance_by": _chosen_by(inputs),
         "complete": gallery.complete, "old_queries": inputs.old_queries is not None,
-        "slerp_shares": list(study.first.shares), "told": [*inputs.told, *_quick(study, decision)],
+        "slerp_shares": list(study.first.shares[:2]),
+        "slerp_share": next(iter(study.first.shares[2:]), None),
+        "told": [*inputs.told, *_quick(study, decision)],
     }  # fmt: skip
 
 
