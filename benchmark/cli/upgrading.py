@@ -4,7 +4,7 @@ import itertools
 import re
 import sys
 import time
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import asdict, fields
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -187,21 +187,19 @@ def _doctor(names: list[str], given: dict[str, Any], as_json: Path | None) -> No
     from benchmark.cli.output import echo
     from benchmark.config.files import require_file_place, write_json
     from benchmark.upgrade.formats import files_read, open_vectors, require_columns
-    from benchmark.upgrade.read.health import compare, examine, look
+    from benchmark.upgrade.read.health import compare, examine_file
 
     if not 1 <= len(names) <= 2:
         raise BenchError(f"upgrade: expected 'doctor OLD [NEW]', got {len(names)} files")
     if as_json is not None:
         require_file_place(as_json, "--json")
         _check_places(None, as_json, None, [p for name in names for p in files_read(name)])
-    columns = [_columns(f"--{of}-column", given[f"{of}_column"]) for of in ("vector", "id")]
-    sides = [[found.get(side, "") for found in columns] for side in INPUTS[: len(names)]]
+    inputs = INPUTS[: len(names)]
+    columns = [_columns(f"--{of}-column", given[f"{of}_column"], inputs) for of in ("vector", "id")]
+    sides = [[found.get(side, "") for found in columns] for side in inputs]
     require_columns(names, *itertools.chain(*sides))
     sources = [open_vectors(name, *side) for name, side in zip(names, sides, strict=True)]
-    found = [
-        finding
-        for source in sources for finding in examine(look(source), source.name, str(source.dtype))
-    ]  # fmt: skip
+    found = [finding for source in sources for finding in examine_file(source)]
     if len(sources) == 2:
         found += compare(*sources)
     for name, its in itertools.groupby(found, lambda finding: finding.of):
@@ -328,17 +326,19 @@ def _models(words: list[str] | None) -> dict[str, tuple[str, str]] | None:
     return found or None
 
 
-def _columns(option: str, words: list[str] | None) -> dict[str, str]:
+def _columns(option: str, words: list[str] | None, of: Sequence[str] = VECTORS) -> dict[str, str]:
     """A column for each input: ``docid``, or of one input ``queries=qid``."""
     every: dict[str, str] = {}
     alone: dict[str, str] = {}
     for word in words or []:
         name, equals, column = word.partition("=")
         name = name.replace("-", "_")
+        named, found = every, dict.fromkeys(VECTORS, word)
         if equals and name in VECTORS:
+            if name not in of:
+                its = " or ".join(of).replace("_", "-")
+                raise BenchError(f"{option}: expected a column of {its}, got '{word:.80}'")
             named, found = alone, {name: column}
-        else:
-            named, found = every, dict.fromkeys(VECTORS, word)
         if named.keys() & found.keys():
             raise BenchError(f"{option}: expected one column an input, got another one: '{word}'")
         named.update(found)

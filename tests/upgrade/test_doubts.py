@@ -50,6 +50,17 @@ def test_scores_of_a_random_order(made):
     assert "with the old model is not" in second
 
 
+def test_queries_of_another_scale_than_the_gallery(made):
+    """As floats beside whole numbers: by l2 lengths count, and no other reason is told."""
+    (told,) = warnings(made, distance="l2", old_gallery=made.old * 30)
+    pattern = r"old queries have length [\d.]+, those in old_gallery [\d.]+: another scale\?"
+    assert re.fullmatch(pattern, told)
+    (told,) = warnings(made, distance="l2", new_gallery=made.new / 30)
+    assert told.startswith("queries have length ") and "those in new_gallery 0." in told
+    assert warnings(made, distance="cosine", old_gallery=made.old * 30) == []
+    assert warnings(made, distance="l2", old_gallery=made.old * 2, old_queries=None) == []
+
+
 def test_queries_in_another_order(made):
     """They have no ids: nothing else says that they are not those of the other file."""
     shuffled = made.old_queries[np.random.default_rng(0).permutation(100)]

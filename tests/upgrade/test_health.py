@@ -261,6 +261,28 @@ def test_the_command(tmp_path):
         assert code == 2 and err.count("\n") == 1 and said in err
 
 
+def test_ids_of_one_file_are_read(tmp_path):
+    """As of two, and as the report reads them: they are named, or refused."""
+    x = np.random.default_rng(0).standard_normal((120, 8)).astype(np.float32)
+    names = np.array([f"d{k}" for k in range(120)])
+    for name, ids in (("text", names), ("numbers", np.arange(120)), ("none", None)):
+        write(tmp_path / f"{name}.parquet", x, ids)
+    np.savez(tmp_path / "same.npz", vectors=x, ids=np.array(["same"] * 120))
+    for name, said in (
+        ("text", "ok    ids: 120, text, each once"), ("none", "ok    no ids: rows are known by"),
+        ("numbers", "ok    ids: 120, whole numbers, each once"),
+    ):  # fmt: skip
+        code, out, _ = call("upgrade", "doctor", tmp_path / f"{name}.parquet")
+        assert code == 0 and said in out
+    for name, column, said in (
+        ("text.parquet", "nosuch", "expected a column of ids, got the name 'nosuch'"),
+        ("text.parquet", "queries=zz", "expected a column of old-gallery, got 'queries=zz'"),
+        ("same.npz", "ids", "ids: expected each once, got 'same' in rows 0 and 1"),
+    ):
+        code, out, err = call("upgrade", "doctor", tmp_path / name, "--id-column", column)
+        assert (code, out) == (2, "") and err.count("\n") == 1 and said in err
+
+
 def test_the_report_opens_with_it(tmp_path):
     """A gallery of which a tenth is by the new model: told as a risk, with its share."""
     given = demo_arguments()

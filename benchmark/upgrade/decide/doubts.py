@@ -24,6 +24,9 @@ _FLAT = 1e-6
 """Share of the largest number by which vectors that are all the same may differ, by rounding."""
 _ROUNDED = 1e-3
 """Share of an item's largest number by which its two vectors may differ, by float16."""
+_SCALE = 3.0
+"""Times by which queries are longer or shorter than the gallery, from which on it is warned."""
+_MEASURED = 1000  # vectors of either side whose lengths are looked at
 _SIDES = {
     REEMBED: ("everything embedded again", "new gallery and queries"),
     KEEP: ("the old model", "old gallery and queries"),
@@ -32,8 +35,10 @@ _SIDES = {
 
 def doubts(study: Study) -> list[str]:
     """Warnings, none where nothing is odd."""
-    lines = (check(study) for check in (_constant, _equal, _own, _copies, _sample, _scores))
-    return [f"Warning: {line}" for found in lines for line in found]
+    found = [line for check in (_constant, _equal, _own, _copies, _sample) for line in check(study)]
+    # Scores of another scale are as low as by chance, for which no other reason is told.
+    found += [*_scales(study)] or [*_scores(study)]
+    return [f"Warning: {line}" for line in found]
 
 
 def _constant(study: Study) -> Iterator[str]:
@@ -136,6 +141,26 @@ def _sample(study: Study) -> Iterator[str]:
             f"only {plain} of the embedded items are relevant to no query: what the other items "
             "would do is told from these; embed some hundred random items, too"
         )
+
+
+def _scales(study: Study) -> Iterator[str]:
+    """Queries of another scale than the gallery, which l2 compares by lengths."""
+    inputs = study.inputs
+    if inputs.distance != "l2":
+        return
+    sides = (("old queries", inputs.old_queries, 0), ("queries", inputs.queries, -1))
+    for name, queries, of in sides:
+        if queries is None:
+            continue
+        rows, items = inputs.looked[of]
+        its, stored = _median_length(queries), _median_length(items)
+        if max(its, stored) > _SCALE * min(its, stored):
+            yield f"{name} have length {its:.3g}, those in {rows.name} {stored:.3g}: another scale?"
+
+
+def _median_length(vectors: Floats) -> float:
+    some = vectors[:: max(1, len(vectors) // _MEASURED)]
+    return float(np.median(np.linalg.norm(some.astype(np.float64), axis=1)))
 
 
 def _scores(study: Study) -> Iterator[str]:

@@ -153,6 +153,21 @@ def examine(tally: VectorTally, name: str, stored: str = "float32") -> list[Rema
     return found
 
 
+def examine_file(source: Rows) -> list[Remark]:
+    """Findings about a file: its ids, which are read first as they may be refused, and its vectors.
+
+    Raises:
+        BenchError: As the report, if ids are none, or vectors cannot be read.
+    """
+    ids, name = source.ids, source.name
+    words = "no ids: rows are known by number, from 0"
+    if ids is not None:
+        kind = "whole numbers" if ids.dtype.kind == "i" else "text"
+        words = f"ids: {len(ids):,}, {kind}, each once"
+    rows, *others = examine(look(source), name, str(source.dtype))
+    return [rows, Remark(name, "own ids", words, value=0 if ids is None else len(ids)), *others]
+
+
 def compare(old: Rows, new: Rows) -> Iterator[Remark]:
     """Findings about vectors of the same items in two files: by one model, or by two."""
     joined, name = join(new, old), f"{new.name} beside {old.name}"
