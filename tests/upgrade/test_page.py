@@ -199,3 +199,23 @@ def test_an_index_and_all_metrics(document):
     ):
         assert said in page and said in shown
     assert "All metrics" in page and "nDCG@10 Recall@1 Recall@10" in shown
+
+
+def test_estimates_of_all_metrics_are_marked(document):
+    """Agreement is measured: its depth is that of the whole gallery."""
+    document["inputs"] |= {"nearest": 5, "agreement_at": 11}
+    again = next(s for s in document["strategies"] if s["name"] == "re-embed")
+    shown = " ".join(plain(tables(document, every=True)).split())
+    page = " ".join(re.sub(r"<small>[^<]*</small>|<[^>]*>", " ", render(document)).split())
+    values = [f"{100 * each['value']:.1f}" for each in again["metrics"].values()]
+    row = " ".join([*(f"{each} est." for each in values[:-1]), values[-1]])
+    assert again["estimated"] and f"re-embed {row}" in page and f"re-embed {row}" in shown
+    note = "was held against the truth on real corpora."
+    for words in (shown, render(document)):
+        assert note in words and "Agreement@11*" in words and "Agreement@10" not in words
+        assert "whose nearest 5 stand for the first 11 of all" in words
+    document["inputs"]["nearest"] = 1
+    document["strategies"] = [s | {"estimated": False} for s in document["strategies"]]
+    shown = " ".join(plain(tables(document, every=True)).split())
+    assert note not in shown and note not in render(document)
+    assert "whose nearest stands for the first 11 of all" in shown

@@ -100,11 +100,39 @@ def whole(document: Document, strategy: Mapping[str, Any]) -> str:
 def _metrics(document: Document) -> TextTable:
     strategies = ordered(document)
     keys = list(strategies[0]["metrics"])
-    lines = [[s["name"], *(wording.score(s["metrics"][key]) for key in keys)] for s in strategies]
-    heads = [wording.metric_label(key) + "*" * (key == AGREEMENT) for key in keys]
-    held = f"* among {document['inputs']['held']:,} held-out items, others in the whole gallery."
-    notes = (held,) if AGREEMENT in keys else ()
+    lines = [
+        [s["name"], *(wording.score(s["metrics"][key]) + estimated(s, key) for key in keys)]
+        for s in strategies
+    ]
+    heads = [metric_head(document, key) for key in keys]
+    notes = tuple(metric_notes(document))
     return simple_table("All metrics", "metrics", ("strategy",), heads, lines, notes=notes)
+
+
+def estimated(strategy: Mapping[str, Any], key: str) -> str:
+    """The mark of a metric that is estimated; agreement is measured among held-out items."""
+    return " est." * (strategy["estimated"] and key != AGREEMENT)
+
+
+def metric_head(document: Document, key: str) -> str:
+    """The heading of a metric; agreement with the first items of all that it stands for."""
+    if key != AGREEMENT:
+        return wording.metric_label(key)
+    return f"Agreement@{document['inputs']['agreement_at']:,}*"
+
+
+def metric_notes(document: Document) -> list[str]:
+    """What is to be known of metrics beside the one that decides."""
+    lines = []
+    if AGREEMENT in document["strategies"][0]["metrics"]:
+        held = document["inputs"]["held"]
+        lines.append(f"* among {held:,} held-out items, others in the whole gallery.")
+    if any(s["estimated"] for s in document["strategies"]):
+        lines.append(
+            f"est.: of these {wording.label(document)} alone was held against the truth on real "
+            "corpora. Where few random items were embedded, others may be several points too high."
+        )
+    return lines
 
 
 def _costs(document: Document) -> TextTable:
@@ -183,8 +211,9 @@ def basis(document: Document) -> list[str]:
         )
     if inputs["judge"] != "agreement":
         lines.append(
-            f"Agreement@10 is told of held-out items, whose nearest {inputs['nearest']} stand for "
-            f"the first {inputs['agreement_at']:,} of all."
+            f"Agreement@{inputs['agreement_at']:,} is told of held-out items, whose "
+            + ("nearest stands" if inputs["nearest"] == 1 else f"nearest {inputs['nearest']} stand")
+            + f" for the first {inputs['agreement_at']:,} of all."
         )
     return [*lines, *others]
 
