@@ -18,6 +18,19 @@ def ordered(document: Document) -> list[Mapping[str, Any]]:
     return sorted(document["strategies"], key=lambda s: -s["score"]["value"])
 
 
+def marked(document: Document, name: str) -> str:
+    """The name of a strategy, with a no where it is left out."""
+    return name + " (no)" * (name in document["left_out"])
+
+
+def refused(document: Document) -> str:
+    """Strategies with a no beside them, in words."""
+    words = "the constraints do not allow"
+    if document["alignment"] is not None:
+        words += ", or what rests on spaces that do not align"
+    return words
+
+
 def few(document: Document) -> list[Mapping[str, Any]]:
     """Strategies that matter: what is recommended, bounds, what comes next, the best of others."""
     said = document["verdict"]
@@ -202,7 +215,8 @@ def cascade(document: Document) -> TextTable:
     """Cascades by depth: scores, and items embedded for a query when they are kept."""
     lines = [
         [
-            found["strategy"], f"{each['depth']:,}", wording.score(each["score"]),
+            marked(document, found["strategy"]), f"{each['depth']:,}",
+            wording.score(each["score"]),
             wording.kept(each["share"], whole=True), f"{each['embedded']:.1f}",
             f"{each['last']:.1f}", wording.percent(each["filled"]),
         ]
@@ -220,7 +234,10 @@ def cascade(document: Document) -> TextTable:
             words = "none of these" if depth is None else f"the first {depth:,}"
             sure = "none surely" if surely is None else f"surely {surely:,}"
             parts.append(f"{wording.percent(each['share'])}: {words} ({sure})")
-        notes.append(f"{found['strategy']}, for re-embedding's score: {'; '.join(parts)}.")
+        name = marked(document, found["strategy"])
+        notes.append(f"{name}, for re-embedding's score: {'; '.join(parts)}.")
+    if any(found["strategy"] in document["left_out"] for found in document["cascade"]):
+        notes.append(f"(no) is what {refused(document)}.")
     notes.append(
         "Queries come in the file's order and what is embedded is kept: new items a query over all "
         "of them and over the last quarter, and the share of the gallery embedded at the end."

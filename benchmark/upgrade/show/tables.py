@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
 from benchmark.upgrade.show import sections, wording
-from benchmark.upgrade.show.sections import few, ordered
+from benchmark.upgrade.show.sections import few, marked, ordered, refused
 from benchmark.upgrade.show.wording import Document
 
 AGREEMENT = "agreement_at_10"
@@ -58,9 +58,8 @@ def _scores(document: Document, *, every: bool) -> TextTable:
     changes = all(each["broken"] is not None for each in strategies)
     for each in strategies:
         cost, score = each["cost"], wording.score(each["score"]) + " est." * each["estimated"]
-        name = each["name"] + " (no)" * (each["name"] in document["left_out"])
         lines.append([
-            name, TextCell(score, best=each["name"] == chosen),
+            marked(document, each["name"]), TextCell(score, best=each["name"] == chosen),
             wording.around(each["score"]), whole(document, each),
             *([f"{each['fixed']:,} / {each['broken']:,}"] if changes else []),
             wording.hours(cost["hours"]), wording.money(cost["money"], document),
@@ -74,14 +73,6 @@ def _scores(document: Document, *, every: bool) -> TextTable:
     if others := len(document["strategies"]) - len(lines):
         notes.append(f"{others} strategies more, all metrics, costs and what was left out: --all.")
     return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
-
-
-def refused(document: Document) -> str:
-    """Strategies with a no beside them, in words."""
-    words = "the constraints do not allow"
-    if document["alignment"] is not None:
-        words += ", or what rests on spaces that do not align"
-    return words
 
 
 def whole_head(document: Document) -> str:
