@@ -219,3 +219,31 @@ def test_estimates_of_all_metrics_are_marked(document):
     shown = " ".join(plain(tables(document, every=True)).split())
     assert note not in shown and note not in render(document)
     assert "whose nearest stands for the first 11 of all" in shown
+
+
+def test_notes_say_nothing_of_what_is_not_there(document):
+    """No strategy is left out; none is recommended; one more is one."""
+    document["strategies"] = document["strategies"][:1] * 9
+    for left_out, chosen in ((True, True), (False, True), (True, False), (False, False)):
+        name = document["strategies"][0]["name"]
+        document["left_out"] = {name: "no"} if left_out else {}
+        document["verdict"]["strategy"] = name if chosen else None
+        notes = " ".join(map(str, tables(document)[1].notes))
+        assert ("(no) is what" in notes) == left_out and ("* is what" in notes) == chosen
+        assert ("no: what the constraints" in render(document)) == left_out
+
+
+def test_no_query_is_fixed_beside_an_upgrade(document):
+    """All find a relevant item among the first ten before, too."""
+    for each in document["strategies"]:
+        each |= {"fixed": 0, "broken": 0}
+    said = "fixed / broken 0 / 0: no query loses all its relevant items among the first ten"
+    assert said in " ".join(plain(tables(document)).split()) and said in render(document)
+    document["inputs"]["judge"] = "labels"
+    assert "no query's nearest item is relevant" in str(tables(document)[1].notes)
+    for each in document["strategies"]:
+        each["fixed"] = 1
+    assert "0 / 0" not in str(tables(document)[1].notes)
+    some = document["strategies"][:1] * 9
+    document["strategies"] = [each | {"name": f"map-{k}"} for k, each in enumerate(some)]
+    assert "1 strategy more" in str(tables(document)[1].notes)

@@ -69,9 +69,14 @@ def _scores(document: Document, *, every: bool) -> TextTable:
         metric, "95 %", whole_head(document), *(["fixed / broken"] if changes else []), "time",
         "money",
     ]  # fmt: skip
-    notes = [f"* is what is recommended; (no) is what {refused(document)}."]
+    names = {each["name"] for each in strategies}
+    marks = ["* is what is recommended"] * (chosen in names)
+    marks += [f"(no) is what {refused(document)}"] * (not names.isdisjoint(document["left_out"]))
+    notes = [f"{'; '.join(marks)}."] if marks else []
+    notes += sections.unchanged(document, strategies)
     if others := len(document["strategies"]) - len(lines):
-        notes.append(f"{others} strategies more, all metrics, costs and what was left out: --all.")
+        more = sections.several(others, "strategy", "strategies")
+        notes.append(f"{more} more, all metrics, costs and what was left out: --all.")
     return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
 
 
