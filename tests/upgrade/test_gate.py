@@ -15,7 +15,7 @@ from benchmark.upgrade.run import require_figures, strategy_names
 
 KEPT = {"value": 0.85, "low": 0.8, "high": 0.9, "sampling": None}
 LINEAR = {"name": "linear", "kept": KEPT, "score": KEPT, "to_keep": None,
-          "cost": {"hours": 2.0, "money": 4.0}}  # fmt: skip
+          "cost": {"hours": 2.0, "money": 4.0, "money_per_1000_queries": 0.5}}  # fmt: skip
 AGAIN = LINEAR | {"name": "re-embed", "kept": None, "to_keep": KEPT | {"value": 0.03}}
 OF = {"share_of": "the upgrade"}
 DOCUMENT = {"strategies": [LINEAR, AGAIN], "verdict": {"strategy": "linear"} | OF,
@@ -26,6 +26,7 @@ DOCUMENT = {"strategies": [LINEAR, AGAIN], "verdict": {"strategy": "linear"} | O
     ("share<0.9", True), ("share < 0.85", False), ("share<=0.85", True), ("score>0.8", True),
     ("upgrade<0.02", False), ("upgrade<5e-2", True), ("linear.hours>=2", True),
     ("re-embed.upgrade<0.05", True), ("linear.upgrade>0", True),  # which has none here
+    ("linear.money_per_1000_queries>0", True), ("money_per_1000_queries>0.5", False),
     ("re-embed.money>3", True), ("re-embed.share<0", True),  # which it has none of
 ])  # fmt: skip
 def test_conditions(text, holds):
@@ -66,7 +67,28 @@ def test_a_share_of_no_upgrade_is_no_figure():
     assert not Condition.parse("share<0.1").holds(DOCUMENT | {"verdict": agreement})
 
 
-@pytest.mark.parametrize("text", ["share<90", "upgrade < 2", "linear.score>50"])
+@pytest.mark.parametrize(("decided", "holds"), [(True, False), (False, True)])
+def test_a_verdict_that_is_not_decided(decided, holds):
+    """Nothing is recommended, perhaps: that may be decided, or not."""
+    condition = Condition.parse("decided<1")
+    for name in ("linear", None):
+        document = DOCUMENT | {"verdict": {"strategy": name, "decided": decided} | OF}
+        assert condition.holds(document) == holds
+        assert condition.said_of(document) == f"decided<1 ({int(decided)})"
+    with pytest.raises(BenchError, match=r"of no strategy, got 'linear\.decided<1'$"):
+        Condition.parse("linear.decided<1")
+    with pytest.raises(BenchError, match=r"as it is 1 or 0, got 'decided<2'$"):
+        Condition.parse("decided<2")
+
+
+@pytest.mark.parametrize("text", ["upgrade<1", "upgrade<1.5", "upgrade<2", "rrf.upgrade<-0.51"])
+def test_points_are_no_upgrade(text):
+    with pytest.raises(BenchError, match=r"from -0\.5 to 0\.5, where 0\.02 is 2 points, got 'upg"):
+        Condition.parse(text)
+    assert Condition.parse("upgrade<0.5") and Condition.parse("upgrade>-0.5")
+
+
+@pytest.mark.parametrize("text", ["share<90", "linear.score>50"])
 def test_percents_are_no_shares(text):
     with pytest.raises(BenchError, match=r"expected a share, as 0\.9 for 90 percent, got"):
         Condition.parse(text)
@@ -79,6 +101,11 @@ def test_the_command_ends_with_three(tmp_path):
     assert code == 3 and "What to do" in out and err.startswith("bench: failed: score<1.5 (0.")
     code, _, err = call(*words, "--fail-if", "score<-1")
     assert (code, err) == (0, "")
+    without = [*words]
+    at = without.index("--old-queries")
+    del without[at : at + 2]
+    code, out, err = call(*without, "--fail-if", "score<-1", "--fail-if", "decided<1")
+    assert code == 3 and "Not known" in out and err == "bench: failed: decided<1 (0)\n"
     code, out, err = call(*words, "--fail-if", "scores<1")
     assert code == 2 and out == "" and "did you mean 'score'" in err
 

@@ -199,3 +199,51 @@ def test_an_index_and_all_metrics(document):
     ):
         assert said in page and said in shown
     assert "All metrics" in page and "nDCG@10 Recall@1 Recall@10" in shown
+
+
+def test_estimates_of_all_metrics_are_marked(document):
+    """Agreement is measured: its depth is that of the whole gallery."""
+    document["inputs"] |= {"nearest": 5, "agreement_at": 11}
+    again = next(s for s in document["strategies"] if s["name"] == "re-embed")
+    shown = " ".join(plain(tables(document, every=True)).split())
+    page = " ".join(re.sub(r"<small>[^<]*</small>|<[^>]*>", " ", render(document)).split())
+    values = [f"{100 * each['value']:.1f}" for each in again["metrics"].values()]
+    row = " ".join([*(f"{each} est." for each in values[:-1]), values[-1]])
+    assert again["estimated"] and f"re-embed {row}" in page and f"re-embed {row}" in shown
+    note = "was held against the truth on real corpora."
+    for words in (shown, render(document)):
+        assert note in words and "Agreement@11*" in words and "Agreement@10" not in words
+        assert "whose nearest 5 stand for the first 11 of all" in words
+    document["inputs"]["nearest"] = 1
+    document["strategies"] = [s | {"estimated": False} for s in document["strategies"]]
+    shown = " ".join(plain(tables(document, every=True)).split())
+    assert note not in shown and note not in render(document)
+    assert "whose nearest stands for the first 11 of all" in shown
+
+
+def test_notes_say_nothing_of_what_is_not_there(document):
+    """No strategy is left out; none is recommended; one more is one."""
+    document["strategies"] = document["strategies"][:1] * 9
+    for left_out, chosen in ((True, True), (False, True), (True, False), (False, False)):
+        name = document["strategies"][0]["name"]
+        document["left_out"] = {name: "no"} if left_out else {}
+        document["verdict"]["strategy"] = name if chosen else None
+        notes = " ".join(map(str, tables(document)[1].notes))
+        assert ("(no) is what" in notes) == left_out and ("* is what" in notes) == chosen
+        assert ("no: what the constraints" in render(document)) == left_out
+
+
+def test_no_query_is_fixed_beside_an_upgrade(document):
+    """All find a relevant item among the first ten before, too."""
+    for each in document["strategies"]:
+        each |= {"fixed": 0, "broken": 0}
+    said = "fixed / broken 0 / 0: no query loses all its relevant items among the first ten"
+    assert said in " ".join(plain(tables(document)).split()) and said in render(document)
+    document["inputs"]["judge"] = "labels"
+    assert "no query's nearest item is relevant" in str(tables(document)[1].notes)
+    for each in document["strategies"]:
+        each["fixed"] = 1
+    assert "0 / 0" not in str(tables(document)[1].notes)
+    some = document["strategies"][:1] * 9
+    document["strategies"] = [each | {"name": f"map-{k}"} for k, each in enumerate(some)]
+    assert "1 strategy more" in str(tables(document)[1].notes)

@@ -174,6 +174,19 @@ def test_what_the_constraints_rule_out_is_told(made):
     assert cascade(document).notes[0] in render(document)
 
 
+def test_a_cascade_that_cannot_be_had_is_marked(made):
+    """Unless items may be embedded while a query waits."""
+    given = made.arguments(made.sample(400)) | {"transition": True, "maps": "procrustes"}
+    document = benchmark.upgrade(**given).document
+    note = "(no) is what the constraints do not allow."
+    said = "cascade (no), for re-embedding's score: "
+    found = cascade(document)
+    assert found.rows[0].labels[0].text == "cascade (no)" and note in found.notes
+    assert any(line.startswith(said) for line in found.notes) and said[:12] in render(document)
+    found = cascade(document | {"left_out": {}})
+    assert found.rows[0].labels[0].text == "cascade" and "(no)" not in str(found.notes)
+
+
 def test_a_note_on_mixed_indexes_stands_below_those_alone(made):
     """Orders of backfilling alone have none, whatever else is shown."""
     given = made.arguments(made.sample(400)) | {"transition": True, "maps": "procrustes"}

@@ -16,11 +16,15 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
 _FIGURES = {
     "share": ("kept", "value"), "score": ("score", "value"), "upgrade": ("to_keep", "value"),
     "hours": ("cost", "hours"), "money": ("cost", "money"),
+    "money_per_1000_queries": ("cost", "money_per_1000_queries"),
 }  # fmt: skip
-"""Places in the document; ``upgrade`` is the difference to the old model, of re-embedding where no
-strategy is named."""
-_OF_ONE = ("share", "score", "upgrade")  # not in percent
+"""Places in a strategy of the document; ``upgrade`` is the difference to the old model, of
+re-embedding where no strategy is named."""
+DECIDED = "decided"
+"""Figure of the verdict, of no strategy: 1 where the queries decide it, else 0."""
+_OF_ONE = ("share", "score")  # not in percent
 _MOST = 1.5  # beyond which none of these is: a share of the upgrade may be above 1
+_LARGEST = 0.5  # beyond which no upgrade is asked for: it would be one in points
 _CONDITION = re.compile(r"(?:([\w:.-]+)\.)?(\w+)\s*(<=|>=|<|>)\s*([\d.eE+-]+)")
 
 
@@ -29,7 +33,7 @@ class Condition:
     """A figure of a strategy that is compared with a number."""
 
     strategy: str  # its name; empty for the one that is recommended
-    figure: str  # one of ``_FIGURES``; scores and shares between 0 and 1
+    figure: str  # ``DECIDED`` or one of ``_FIGURES``; scores and shares between 0 and 1
     sign: str
     number: float
 
@@ -44,17 +48,29 @@ class Condition:
         if found is None:
             raise BenchError(f"--fail-if: expected a condition as 'share<0.9', got '{text:.60}'")
         strategy, figure, sign, number = found.groups()
-        if figure not in _FIGURES:
-            raise BenchError(f"--fail-if: {unknown('figure', figure, _FIGURES)}")
+        if figure not in (known := [*_FIGURES, DECIDED]):
+            raise BenchError(f"--fail-if: {unknown('figure', figure, known)}")
         try:
             value = float(number)
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
             raise BenchError(f"--fail-if: expected a finite number, got '{number:.30}'")
+        got = f"{figure}{sign}{number:.30}"
         if figure in _OF_ONE and value > _MOST:
-            got = f"{figure}{sign}{number:.30}"
             raise BenchError(f"--fail-if: expected a share, as 0.9 for 90 percent, got '{got}'")
+        if figure == "upgrade" and abs(value) > _LARGEST:
+            raise BenchError(
+                f"--fail-if: expected an upgrade from -{_LARGEST} to {_LARGEST}, where 0.02 is 2 "
+                f"points, got '{got}'"
+            )
+        if figure == DECIDED and strategy:
+            raise BenchError(
+                f"--fail-if: expected '{got}', as the verdict is of no strategy, got "
+                f"'{strategy:.60}.{got}'"
+            )
+        if figure == DECIDED and not 0 <= value <= 1:
+            raise BenchError(f"--fail-if: expected '{DECIDED}<1', as it is 1 or 0, got '{got}'")
         return cls(strategy or "", figure, sign, value)
 
     def __str__(self) -> str:
@@ -67,6 +83,8 @@ class Condition:
         Raises:
             BenchError: If the strategy is not among those of the report.
         """
+        if self.figure == DECIDED:
+            return float(document["verdict"]["decided"])
         by_name = {each["name"]: each for each in document["strategies"]}
         name = self.strategy or document["verdict"]["strategy"]
         if self.figure == "upgrade" and not self.strategy:

@@ -1,6 +1,6 @@
 """The report's sections that are asked for, each a table with its notes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
@@ -11,11 +11,52 @@ from benchmark.upgrade.show.wording import Document
 FEW = 8
 """Strategies of the short tables."""
 _FEW_SLICES = 20
+_APART = 0.01  # difference of scores from which on it is odd that no query is fixed or broken
+_NOT_CHANGED = {
+    "qrels": "no query loses all its relevant items among the first ten, or gains a first one",
+    "labels": "no query's nearest item is relevant by one model alone",
+}
 
 
 def ordered(document: Document) -> list[Mapping[str, Any]]:
     """Strategies, the best score first."""
     return sorted(document["strategies"], key=lambda s: -s["score"]["value"])
+
+
+def several(n: int, one: str, many: str = "") -> str:
+    """A number with its noun; ``many`` is that with an s where it is not given.
+
+    Example:
+        >>> several(1, "line is", "lines are"), several(2000, "slice")
+        ('1 line is', '2,000 slices')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def unchanged(document: Document, strategies: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line where a score differs from the old model's while no query is fixed or broken."""
+    same = [
+        each for each in strategies
+        if each["fixed"] == each["broken"] == 0 and each["to_keep"] is not None
+        and abs(each["to_keep"]["value"]) >= _APART
+    ]  # fmt: skip
+    if not same:
+        return []
+    words = _NOT_CHANGED[document["inputs"]["judge"]]
+    return [f"fixed / broken 0 / 0: {words}. {wording.label(document)} tells more than that."]
+
+
+def marked(document: Document, name: str) -> str:
+    """The name of a strategy, with a no where it is left out."""
+    return name + " (no)" * (name in document["left_out"])
+
+
+def refused(document: Document) -> str:
+    """Strategies with a no beside them, in words."""
+    words = "the constraints do not allow"
+    if document["alignment"] is not None:
+        words += ", or what rests on spaces that do not align"
+    return words
 
 
 def few(document: Document) -> list[Mapping[str, Any]]:
@@ -105,15 +146,18 @@ def slices(document: Document) -> TextTable:
         notes.append("A gain is one of agreement with the new model, which is not accuracy.")
     if found["both"]:
         notes.append(
-            f"Warning: {found['both']:,} lines name a query and an item, too: they are taken for "
-            "the query; ids of either side alone would say which."
+            f"Warning: {several(found['both'], 'line names', 'lines name')} a query and an item, "
+            "too: the query is meant; ids of either side alone would say which."
         )
     if not found["slices"]:
         notes.append("No slice has a judged query.")
     if found.get("more"):
-        notes.append(f"{found['more']:,} slices more, with those without an interval last: --all.")
+        notes.append(
+            f"{several(found['more'], 'slice')} more, with those without an interval last: --all."
+        )
     if found["unknown"]:
-        notes.append(f"{found['unknown']:,} lines are of no judged query or its items.")
+        lines_are = several(found["unknown"], "line is", "lines are")
+        notes.append(f"{lines_are} of no judged query or its items.")
     return simple_table(
         f"Slices, {wording.label(document)}", "slices", ("slice",), heads, lines, notes=tuple(notes)
     )
@@ -202,7 +246,8 @@ def cascade(document: Document) -> TextTable:
     """Cascades by depth: scores, and items embedded for a query when they are kept."""
     lines = [
         [
-            found["strategy"], f"{each['depth']:,}", wording.score(each["score"]),
+            marked(document, found["strategy"]), f"{each['depth']:,}",
+            wording.score(each["score"]),
             wording.kept(each["share"], whole=True), f"{each['embedded']:.1f}",
             f"{each['last']:.1f}", wording.percent(each["filled"]),
         ]
@@ -220,7 +265,10 @@ def cascade(document: Document) -> TextTable:
             words = "none of these" if depth is None else f"the first {depth:,}"
             sure = "none surely" if surely is None else f"surely {surely:,}"
             parts.append(f"{wording.percent(each['share'])}: {words} ({sure})")
-        notes.append(f"{found['strategy']}, for re-embedding's score: {'; '.join(parts)}.")
+        name = marked(document, found["strategy"])
+        notes.append(f"{name}, for re-embedding's score: {'; '.join(parts)}.")
+    if any(found["strategy"] in document["left_out"] for found in document["cascade"]):
+        notes.append(f"(no) is what {refused(document)}.")
     notes.append(
         "Queries come in the file's order and what is embedded is kept: new items a query over all "
         "of them and over the last quarter, and the share of the gallery embedded at the end."
@@ -287,9 +335,10 @@ def index(document: Document) -> TextTable:
             "seen or queries are; of searches for 100, as those of finds, more is lost."
         )
     if found["shortened"]:
+        queries = several(found["shortened"], "query", "queries")
         notes.append(
-            f"More than 100 items are left out for {found['shortened']:,} queries: their results, "
-            "exact ones and those of the index, may be fewer."
+            f"More than 100 items are left out for {queries}: results, exact ones and "
+            "those of the index, may be fewer."
         )
     return simple_table(
         f"Behind an index ({kind})", "index", ("strategy", "the index is"), heads, lines,

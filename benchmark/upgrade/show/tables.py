@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
 from benchmark.upgrade.show import sections, wording
-from benchmark.upgrade.show.sections import few, ordered
+from benchmark.upgrade.show.sections import few, marked, ordered, refused
 from benchmark.upgrade.show.wording import Document
 
 AGREEMENT = "agreement_at_10"
@@ -58,9 +58,8 @@ def _scores(document: Document, *, every: bool) -> TextTable:
     changes = all(each["broken"] is not None for each in strategies)
     for each in strategies:
         cost, score = each["cost"], wording.score(each["score"]) + " est." * each["estimated"]
-        name = each["name"] + " (no)" * (each["name"] in document["left_out"])
         lines.append([
-            name, TextCell(score, best=each["name"] == chosen),
+            marked(document, each["name"]), TextCell(score, best=each["name"] == chosen),
             wording.around(each["score"]), whole(document, each),
             *([f"{each['fixed']:,} / {each['broken']:,}"] if changes else []),
             wording.hours(cost["hours"]), wording.money(cost["money"], document),
@@ -70,18 +69,15 @@ def _scores(document: Document, *, every: bool) -> TextTable:
         metric, "95 %", whole_head(document), *(["fixed / broken"] if changes else []), "time",
         "money",
     ]  # fmt: skip
-    notes = [f"* is what is recommended; (no) is what {refused(document)}."]
+    names = {each["name"] for each in strategies}
+    marks = ["* is what is recommended"] * (chosen in names)
+    marks += [f"(no) is what {refused(document)}"] * (not names.isdisjoint(document["left_out"]))
+    notes = [f"{'; '.join(marks)}."] if marks else []
+    notes += sections.unchanged(document, strategies)
     if others := len(document["strategies"]) - len(lines):
-        notes.append(f"{others} strategies more, all metrics, costs and what was left out: --all.")
+        more = sections.several(others, "strategy", "strategies")
+        notes.append(f"{more} more, all metrics, costs and what was left out: --all.")
     return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
-
-
-def refused(document: Document) -> str:
-    """Strategies with a no beside them, in words."""
-    words = "the constraints do not allow"
-    if document["alignment"] is not None:
-        words += ", or what rests on spaces that do not align"
-    return words
 
 
 def whole_head(document: Document) -> str:
@@ -100,11 +96,39 @@ def whole(document: Document, strategy: Mapping[str, Any]) -> str:
 def _metrics(document: Document) -> TextTable:
     strategies = ordered(document)
     keys = list(strategies[0]["metrics"])
-    lines = [[s["name"], *(wording.score(s["metrics"][key]) for key in keys)] for s in strategies]
-    heads = [wording.metric_label(key) + "*" * (key == AGREEMENT) for key in keys]
-    held = f"* among {document['inputs']['held']:,} held-out items, others in the whole gallery."
-    notes = (held,) if AGREEMENT in keys else ()
+    lines = [
+        [s["name"], *(wording.score(s["metrics"][key]) + estimated(s, key) for key in keys)]
+        for s in strategies
+    ]
+    heads = [metric_head(document, key) for key in keys]
+    notes = tuple(metric_notes(document))
     return simple_table("All metrics", "metrics", ("strategy",), heads, lines, notes=notes)
+
+
+def estimated(strategy: Mapping[str, Any], key: str) -> str:
+    """The mark of a metric that is estimated; agreement is measured among held-out items."""
+    return " est." * (strategy["estimated"] and key != AGREEMENT)
+
+
+def metric_head(document: Document, key: str) -> str:
+    """The heading of a metric; agreement with the first items of all that it stands for."""
+    if key != AGREEMENT:
+        return wording.metric_label(key)
+    return f"Agreement@{document['inputs']['agreement_at']:,}*"
+
+
+def metric_notes(document: Document) -> list[str]:
+    """What is to be known of metrics beside the one that decides."""
+    lines = []
+    if AGREEMENT in document["strategies"][0]["metrics"]:
+        held = document["inputs"]["held"]
+        lines.append(f"* among {held:,} held-out items, others in the whole gallery.")
+    if any(s["estimated"] for s in document["strategies"]):
+        lines.append(
+            f"est.: of these {wording.label(document)} alone was held against the truth on real "
+            "corpora. Where few random items were embedded, others may be several points too high."
+        )
+    return lines
 
 
 def _costs(document: Document) -> TextTable:
@@ -183,8 +207,9 @@ def basis(document: Document) -> list[str]:
         )
     if inputs["judge"] != "agreement":
         lines.append(
-            f"Agreement@10 is told of held-out items, whose nearest {inputs['nearest']} stand for "
-            f"the first {inputs['agreement_at']:,} of all."
+            f"Agreement@{inputs['agreement_at']:,} is told of held-out items, whose "
+            + ("nearest stands" if inputs["nearest"] == 1 else f"nearest {inputs['nearest']} stand")
+            + f" for the first {inputs['agreement_at']:,} of all."
         )
     return [*lines, *others]
 
