@@ -53,7 +53,8 @@ def verdict(document: Document, *, every: bool = False) -> TextTable:
 
 
 def _scores(document: Document, *, every: bool) -> TextTable:
-    chosen, lines = document["verdict"]["strategy"], []
+    chosen = document["verdict"]["strategy"]
+    lines: list[list[str | TextCell]] = []
     strategies = ordered(document) if every else few(document)
     changes = all(each["broken"] is not None for each in strategies)
     for each in strategies:
