@@ -4,7 +4,8 @@ import itertools
 import re
 import sys
 import time
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -16,6 +17,7 @@ from rich.markup import escape
 from typer import Argument, Option
 
 from benchmark.cli import options
+from benchmark.cli.vector_columns import columns_of
 from benchmark.config.places import real
 from benchmark.errors import BenchError, located
 from benchmark.upgrade.decide.gate import Condition
@@ -114,7 +116,7 @@ def upgrade(
     given["models"] = _models(given["models"])
     given["labels"] = _labels(given.pop("query_labels"), given.pop("gallery_labels"))
     for name in ("id_column", "vector_column"):
-        found = _columns(f"--{name.replace('_', '-')}", given[name])
+        found = columns_of(f"--{name.replace('_', '-')}", given[name])
         general = len(found) == len(VECTORS) and len({*found.values()}) == 1
         given[name] = next(iter(found.values())) if general else found
     if not demo:
@@ -131,9 +133,10 @@ def upgrade(
         from benchmark.upgrade.read.demo import demo_arguments
 
         given |= demo_arguments()
-    request = _request(given)
+    with _of_options(words=True):
+        request = UpgradeRequest(**given)
     conditions = [Condition.parse(text) for text in fail_if or ()]
-    with Listener() as tell:
+    with Listener() as tell, _of_options():
         from benchmark.contract.conversion import require_place
         from benchmark.upgrade.run import report_on, require_figures
         from benchmark.upgrade.show.tables import tables
@@ -143,8 +146,7 @@ def upgrade(
                 require_place(save_map)
         require_figures(request, conditions)
         result = report_on(request, tell)
-    shown = tables(result.document, every=every)
-    shown = shown if prior is None else [*shown, prior]
+    shown = [*tables(result.document, every=every), *([] if prior is None else [prior])]
     _finish(result, shown, conditions, (report, as_json, save_map))
 
 
@@ -195,7 +197,9 @@ def _doctor(names: list[str], given: dict[str, Any], as_json: Path | None) -> No
         require_file_place(as_json, "--json")
         _check_places(None, as_json, None, [p for name in names for p in files_read(name)])
     inputs = INPUTS[: len(names)]
-    columns = [_columns(f"--{of}-column", given[f"{of}_column"], inputs) for of in ("vector", "id")]
+    columns = [
+        columns_of(f"--{of}-column", given[f"{of}_column"], inputs) for of in ("vector", "id")
+    ]
     sides = [[found.get(side, "") for found in columns] for side in inputs]
     require_columns(names, *itertools.chain(*sides))
     sources = [open_vectors(name, *side) for name, side in zip(names, sides, strict=True)]
@@ -225,15 +229,19 @@ def _option(each: Parameter) -> str:
     return f"--{name.removeprefix('--').partition('/')[0]}"
 
 
-def _request(given: dict[str, Any]) -> UpgradeRequest:
-    """The request; what is wrong with a field is told of its option."""
+@contextmanager
+def _of_options(*, words: bool = False) -> Iterator[None]:
+    """Tell what is wrong with a field of its option; in the ``words`` of an error, too."""
     try:
-        return UpgradeRequest(**given)
+        yield
     except BenchError as error:
         names = {each.name: _option(each) for each in _parameters()} | {"labels": "--query-labels"}
-        where, colon, said = str(error).partition(": ")
-        where = ", ".join(names.get(name, name) for name in where.split(", "))
-        said = re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: names.get(found[0], found[0]), said)
+        fields_, colon, said = str(error).partition(": ")
+        where = ", ".join(names.get(name, name) for name in fields_.split(", "))
+        if words:
+            said = re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: names.get(found[0], found[0]), said)
+        elif where == fields_:
+            raise
         raise BenchError(f"{where}{colon}{said}") from error
 
 
@@ -302,12 +310,12 @@ def _write(
 
 
 def _labels(queries: Path | None, gallery: Path | None) -> tuple[Path, Path] | None:
-    if queries is None and gallery is None:
+    if queries is not None and gallery is not None:
+        return queries, gallery
+    if queries is gallery:
         return None
-    if queries is None or gallery is None:
-        missing = "--query-labels" if queries is None else "--gallery-labels"
-        raise BenchError(f"upgrade: missing option '{missing}': labels are of both sides")
-    return queries, gallery
+    missing = "--query-labels" if queries is None else "--gallery-labels"
+    raise BenchError(f"upgrade: missing option '{missing}': labels are of both sides")
 
 
 def _models(words: list[str] | None) -> dict[str, tuple[str, str]] | None:
@@ -324,25 +332,6 @@ def _models(words: list[str] | None) -> dict[str, tuple[str, str]] | None:
             raise BenchError(f"--new: expected a name of {_LONGEST} letters at most: '{name:.60}'")
         found[name] = sample, queries
     return found or None
-
-
-def _columns(option: str, words: list[str] | None, of: Sequence[str] = VECTORS) -> dict[str, str]:
-    """A column for each input: ``docid``, or of one input ``queries=qid``."""
-    every: dict[str, str] = {}
-    alone: dict[str, str] = {}
-    for word in words or []:
-        name, equals, column = word.partition("=")
-        name = name.replace("-", "_")
-        named, found = every, dict.fromkeys(VECTORS, word)
-        if equals and name in VECTORS:
-            if name not in of:
-                its = " or ".join(of).replace("_", "-")
-                raise BenchError(f"{option}: expected a column of {its}, got '{word:.80}'")
-            named, found = alone, {name: column}
-        if named.keys() & found.keys():
-            raise BenchError(f"{option}: expected one column an input, got another one: '{word}'")
-        named.update(found)
-    return every | alone
 
 
 def _check(given: dict[str, Any]) -> None:

@@ -64,12 +64,28 @@ def test_binary_vectors(kind, tmp_path):
     write(tmp_path / f"a{kind}", ROWS.astype(np.uint8))
     refuses(
         tmp_path / f"a{kind}",
-        r"expected float16, float32, float64 or int8, got binary vectors \(uint8",
+        "expected float16, float32, float64 or int8, got uint8, which is packed bits or quantised: "
+        "save float32 or int8",
     )
     write(tmp_path / f"b{kind}", ROWS.astype(np.int32))
     refuses(
         tmp_path / f"b{kind}", "expected vectors of float16, float32, float64 or int8, got int32"
     )
+
+
+@pytest.mark.parametrize("nulls", [(0,), (0, 1, 2), (5,)])
+def test_a_null_vector_is_named_wherever_it_is(nulls, tmp_path):
+    rows = [None if k in nulls else [1.0, 2.0, k] for k in range(200)]
+    pq.write_table(pa.table({"vector": rows}), path := tmp_path / "a.parquet", row_group_size=100)
+    refuses(path, f"expected 3 numbers a row, got null in row {nulls[0]}$")
+    pq.write_table(pa.table({"vector": pa.array([None] * 200, pa.list_(pa.float32()))}), path)
+    refuses(path, r"expected vectors \[n, dim\], .* got \[200, 0\]")
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst", ".bz2", ".xz", ".zip"])
+def test_packed_files(ending, tmp_path):
+    (path := tmp_path / f"a.jsonl{ending}").write_bytes(b"")
+    refuses(path, "expected a file of vectors, got a file compressed by .*: unpack it first")
 
 
 @pytest.mark.parametrize("ending", READ)

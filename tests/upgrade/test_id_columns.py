@@ -14,6 +14,7 @@ from support.vector_files import FILES, ROWS, TEXT, parquet
 import benchmark
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import open_vectors
+from benchmark.upgrade.formats.ids import as_ids, gathered
 
 UUIDS = [uuid.UUID(int=2**120 + i) for i in range(12)]
 UUID_TEXT = [str(each) for each in UUIDS]
@@ -103,6 +104,14 @@ def test_one_candidate_is_taken_and_several_are_refused(tmp_path):
         with pytest.raises(BenchError, match="expected") as caught:
             ids(table(path, **columns))
         assert said in str(caught.value)
+
+
+def test_empty_text_is_no_id():
+    for values in (["a", ""], np.array(["a", ""]), [b"a", b""]):
+        with pytest.raises(BenchError, match="an id in each row, got empty text in row 1"):
+            as_ids(values)
+    with pytest.raises(BenchError, match="got empty text in row 3"):
+        gathered(lambda: [["a", "b"], ["c", ""]], 10)
 
 
 def test_a_column_is_named(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import typer
 import typer.main
 from support.command import call, verbs
-from support.upgrades import planted
+from support.upgrades import planted, write_upgrade
 
 import benchmark
 from benchmark.cli.app import app
@@ -85,6 +85,11 @@ def test_values_of_another_kind_in_the_call(made, name, value, said):
 )  # fmt: skip
 def test_a_cutoff_is_one_of_its_distance(made, distance, number, said):
     refused(made, re.escape(f"threshold: expected {said}"), threshold=[number], distance=distance)
+
+
+def test_a_cutoff_of_the_command_is_told_by_its_option(made, tmp_path):
+    code, _, err = call(*write_upgrade(tmp_path, made), "--threshold=1.5")
+    assert (code, err) == (2, "bench: --threshold: expected a cosine in [-1, 1], got 1.5\n")
 
 
 def test_an_option_that_is_none(made):

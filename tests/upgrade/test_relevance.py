@@ -103,6 +103,7 @@ def test_ids_are_as_they_are_written(qrels):
 @pytest.mark.parametrize(("text", "said"), [
     ("", "expected judgements, got none"), ("\n \n", "expected judgements, got none"),
     ("query-id\tcorpus-id\tscore\n", "expected judgements, got none"),
+    ("query-id,corpus-id,score\nq0,d1,1\n", ".* got 1 columns with commas in them"),
     ("q0 d1 1\n", "line 1: expected 4 columns .* got 3 columns"),
     ("q0 0 d1 1\n\nq0 0 d1\n", "line 3: expected 4 columns"),
     ("query-id corpus-id score\n", "line 1: expected the header query-id corpus-id score with"),

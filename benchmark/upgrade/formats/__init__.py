@@ -41,6 +41,7 @@ _PACKAGES = {
     "parquet": "pyarrow", "arrow": "pyarrow", "vdf": "pyarrow", "hdf5": "h5py",
     "json_arrays": "ijson", "lance": "lance",
 }  # fmt: skip
+_PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
 _FOLDERS = {"VDF_META.json": ".vdf", "chroma.sqlite3": ".chroma"}
 """Files by which a folder is known."""
 
@@ -71,6 +72,11 @@ def open_vectors(name: str | Path, vector_column: str = "", id_column: str = "")
         raise BenchError(f"{name}: .ivecs holds row numbers of neighbours, not vectors")
     if not ending and not path.exists():
         raise BenchError(f"{name}: there is no such file or folder")
+    if ending in _PACKED:
+        raise BenchError(
+            f"{name}: expected a file of vectors, got a file compressed by {_PACKED[ending]}: "
+            "unpack it first"
+        )
     if ending not in _SOURCES:
         raise _unknown_ending(str(name), ending, _SOURCES)
     if part and ending in _SINGLE:

@@ -101,7 +101,10 @@ def require_vectors(shape: tuple[int, ...], dtype: np.dtype[Any], has_bytes: boo
     Where bytes are not the format's own numbers (``has_bytes``), they are packed bits.
     """
     if dtype in _BINARY and not has_bytes:
-        raise BenchError(f"expected {_TYPES}, got binary vectors ({dtype})")
+        got = f"binary vectors ({dtype})"
+        if dtype == np.uint8:
+            got = "uint8, which is packed bits or quantised: save float32 or int8"
+        raise BenchError(f"expected {_TYPES}, got {got}")
     if dtype not in _BINARY and dtype.newbyteorder("=") not in DTYPES:
         raise BenchError(f"expected vectors of {_TYPES}, got {cut(dtype)}")
     if len(shape) != 2 or not (shape[0] >= 1 and 1 <= shape[1] <= MOST_DIM):

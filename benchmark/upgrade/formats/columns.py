@@ -1,5 +1,6 @@
 """Ids and vectors as columns of Arrow's types, whatever file they come from."""
 
+import itertools
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST
 from benchmark.upgrade.formats.source import Shape, Source
 
 ID, VECTOR = "id", "vector"
+_SOUGHT = 64  # rows that are read at a time where the first has no vector
 types = pa.types
 Group = tuple[int, Callable[[int], Iterator[Any]]]
 """Rows that a file keeps together: how many, and what reads a column of them, the first row of all
@@ -87,12 +89,23 @@ class ColumnsSource(Source):
             rows, schema = self._about(path)
             self.part = _vector_column(schema, self.part)
             dtype, dim = _vector_type(schema.field(self.part).type)
-            if dim is None:
-                parts = (part for n, read in self._groups(path, self.part, 1) if n
-                         for part in read(0))  # fmt: skip
-                first = next(parts, None)
-                dim = 0 if first is None else pc.list_value_length(_plain(first))[0].as_py() or 0
+            dim = self._first_length(path) if dim is None else dim
         return Layout(rows, dim, dtype, _id_columns(schema))
+
+    def _first_length(self, path: Path) -> int:
+        """Numbers of the first vector that is not null; 0 if all are."""
+        sizes = (part for size in (1, _SOUGHT) for part in self._first_parts(path, size))
+        for part in sizes:
+            lengths = pc.list_value_length(_plain(part))
+            some = lengths.drop_null()
+            if len(some):
+                return int(some[0].as_py())
+        return 0
+
+    def _first_parts(self, path: Path, size: int) -> Iterator[Any]:
+        """Vectors in parts; of single rows the first alone, which nearly always has numbers."""
+        parts = (part for n, read in self._groups(path, self.part, size) if n for part in read(0))
+        return itertools.islice(parts, 1 if size == 1 else None)
 
     @contextmanager
     def _named(self, path: Path) -> Iterator[None]:

@@ -33,14 +33,14 @@ class _NotTextError(BenchError):
     """Bytes that are no text."""
 
 
-def as_ids(values: Any, *, hexadecimal: bool = False) -> Ids:
+def as_ids(values: Any, *, hexadecimal: bool = False, first: int = 0) -> Ids:
     """Convert whole numbers or text ``[n]`` to :data:`Ids`, not yet looked at for doubles.
 
     Whole numbers may be stored as floating-point numbers, text as bytes of UTF-8; of other bytes
-    the digits are taken, if ``hexadecimal``.
+    the digits are taken, if ``hexadecimal``. Errors count rows from the ``first``.
 
     Raises:
-        BenchError: If they are anything else, do not fit 64 bits, or one is too long.
+        BenchError: If they are anything else, do not fit 64 bits, or one is empty or too long.
     """
     if isinstance(values, list) and values and isinstance(values[0], bytes):
         values = _text(values, hexadecimal=hexadecimal)  # numpy takes zeros off their ends
@@ -57,9 +57,12 @@ def as_ids(values: Any, *, hexadecimal: bool = False) -> Ids:
         return array.astype(np.int64, copy=False)
     if array.dtype.kind not in "UT":
         raise BenchError(f"ids: expected whole numbers or text, got {cut(array.dtype)}")
-    longest = int(np.strings.str_len(array).max(initial=0))
-    if longest > LONGEST:
+    lengths = np.strings.str_len(array)
+    if (longest := int(lengths.max(initial=0))) > LONGEST:
         raise BenchError(f"ids: expected at most {LONGEST} letters, got {longest}")
+    if not lengths.all():
+        row = first + int(np.argmin(lengths))
+        raise BenchError(f"ids: expected an id in each row, got empty text in row {row}")
     return array.astype(StringDType(), copy=False)
 
 
@@ -104,7 +107,7 @@ def gathered(parts: Callable[[], Iterable[Any]], file_bytes: int) -> Ids:
 def _joined(parts: Iterable[Any], most: int, *, hexadecimal: bool) -> Ids:
     size, kept = 0, list[Ids]()
     for values in parts:
-        part = as_ids(values, hexadecimal=hexadecimal)
+        part = as_ids(values, hexadecimal=hexadecimal, first=sum(map(len, kept)))
         size += _n_bytes(part)
         if size > most:
             raise BenchError(f"ids: expected at most {most} bytes of them, got more")

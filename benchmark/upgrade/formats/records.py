@@ -174,7 +174,11 @@ class CsvSource(RecordsSource):
                 yield dict(zip(names, first, strict=True))
             for row, cells in enumerate(rows, int(not has_header)):
                 if len(cells) != len(names):
-                    raise BenchError(f"expected {len(names)} cells, got {len(cells)} in row {row}")
+                    between = "tabs" if self._separator == "\t" else "commas"
+                    raise BenchError(
+                        f"expected {len(names)} cells between {between} as in the first line, got "
+                        f"{len(cells)} in row {row}"
+                    )
                 yield dict(zip(names, cells, strict=True))
 
     def _cells(self, file: IO[str]) -> Iterator[list[str]]:

@@ -191,9 +191,10 @@ def _is_header(raw: bytes) -> bool:
 def _trec(line: int, raw: bytes) -> list[bytes]:
     parts = raw.split()
     if len(parts) != 4:
+        commas = " with commas in them" * (b"," in raw)
         raise BenchError(
             f"line {line}: expected 4 columns (query, iteration, item, gain), or first of all the "
-            f"header {' '.join(_BEIR)} with tabs, got {len(parts)} columns"
+            f"header {' '.join(_BEIR)} with tabs, got {len(parts)} columns{commas}"
         )
     return [parts[0], parts[2], parts[3]]
 
