@@ -417,7 +417,7 @@ def test_claims_of_the_committed_records_that_room_decides() -> None:
         )
     ]  # fmt: skip
     found = answers(claims, records)
-    assert {each.name: each.status for each in found} == {"bct-1": "holds", "mixbct-4": "holds"}
+    assert {each.name: each.status for each in found} == {"bct-1": "holds", "mixbct-4": "differs"}
     places = {(line.place.protocol, line.place.track, line.place.metric): line.reason
               for line in found[0].lines if line.part == 0}  # fmt: skip
     said = places["extended-class", "grocery", "tar_at_far_1e-4"]

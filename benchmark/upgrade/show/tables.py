@@ -119,7 +119,7 @@ def metric_head(document: Document, key: str) -> str:
 
 
 def metric_notes(document: Document) -> list[str]:
-    """What is to be known of metrics beside the one that decides."""
+    """Notes on metrics beside the one that decides."""
     lines = []
     if AGREEMENT in document["strategies"][0]["metrics"]:
         held = document["inputs"]["held"]
