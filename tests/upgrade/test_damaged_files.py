@@ -212,7 +212,7 @@ def test_hdf5(tmp_path):
         (":test", r"test_ids: expected an id a row, \[4\], of .* got \[3\]"),
         (":flat", r"expected vectors \[n, dim\]"), (":words", "expected vectors of float16"),
         (":neighbors", "expected vectors of float16, float32, float64 or int8, got int32"),
-        (":bytes", "uint8, which is packed bits or quantised"), (":nothing", "cannot be read|expected vectors"),
+        (":bytes", "uint8, which is packed bits"), (":nothing", "cannot be read|expected vectors"),
         (":never", "expected 1099511628 chunks of numbers, got 0: not all is written"),
         (":part", "expected 5 chunks of numbers, got 2"), (":chunk", "expected chunks of at most"),
         (":wide", "dim at most 1048576"), (":other", "got the name"),
