@@ -23,8 +23,6 @@ from benchmark.harness.store import Store
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Variables that say how many threads a process has, read as its libraries are imported."""
-_IMPORTS = {"features": ["timm"], "evaluate": ["benchmark.ranking", "sklearn.manifold"]}
-"""Slow modules that kinds of stages import as they run."""
 ENDED = "its process was ended from outside, as where memory is short"
 T = TypeVar("T")
 
@@ -59,10 +57,10 @@ class Workers:
                 broken.set_exception(error)
                 return broken
 
-    def prepare(self, modules: Sequence[str], count: int) -> None:
-        """Have ``count`` processes that wait import modules before the work that needs them."""
+    def prepare(self, module: str, count: int) -> None:
+        """Have ``count`` processes import a module before the work that needs it is known."""
         for _ in range(count):
-            self.submit(_prepare, modules)
+            self.submit(_prepare, module)
 
     def __enter__(self) -> Self:
         return self
@@ -119,10 +117,9 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _prepare(modules: Sequence[str]) -> None:
-    for module in modules:
-        with suppress(ImportError):  # told by the work that needs it
-            import_module(module)
+def _prepare(module: str) -> None:
+    with suppress(ImportError):  # told by the work that needs it
+        import_module(module)
 
 
 def _begin(ended: Connection) -> None:
@@ -139,8 +136,9 @@ def execute_in_processes(
     progress: PlanProgress,
 ) -> None:  # fmt: skip
     """Run stages in their order, each after its inputs; BenchError if a process is killed."""
+    if any(stage.kind == "features" for stage in stages):
+        workers.prepare("timm", workers.count - 1)  # one of them reads the dataset meanwhile
     left, missing = dict(enumerate(stages, 1)), {stage.name for stage in stages}
-    kinds, unprepared = {stage.kind for stage in stages}, workers.count
     running: dict[Future[None], tuple[Stage, Callable[[float], None], float]] = {}
     while left or running:
         for number, stage in list(left.items()):
@@ -155,10 +153,6 @@ def execute_in_processes(
             share = reporter.start(stage, number, len(stages))
             future = workers.submit(_run, stage, store.root, compute)
             running[future] = stage, share, time.perf_counter()
-        if unprepared and len(running) < compute.processes:  # one waits, as for the dataset
-            modules = [each for kind in _IMPORTS.keys() & kinds for each in _IMPORTS[kind]]
-            workers.prepare(modules, 1)
-            unprepared -= 1
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             stage, share, started = running.pop(future)
             error = _error(future, stage, compute.processes)

@@ -246,7 +246,7 @@ def _engine(compute: Compute, *, idle: bool) -> Iterator[Engine]:
         yield execute_on_ray
     elif compute.processes > 1:
         with Workers(compute.processes) as workers:
-            workers.prepare(["benchmark.harness.stages"], 0 if idle else compute.processes)
+            workers.prepare("benchmark.harness.stages", 0 if idle else compute.processes)
             yield partial(execute_in_processes, workers)
     else:
         yield execute_locally
