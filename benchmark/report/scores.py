@@ -124,9 +124,10 @@ def _of_seeds(answers: Sequence[bool | None]) -> tuple[int, int] | None:
     return None if None in answers else (sum(map(bool, answers)), len(answers))
 
 
-def method_label(method: str, records: Iterable[Record]) -> str:
-    """A method as its row is named: ``bct (diverged)`` where a training did."""
-    return f"{method} (diverged)" if any(record.diverged for record in records) else method
+def method_label(method: str, of: bool | Iterable[Record]) -> str:
+    """A method as its row is named: ``bct (diverged)`` where a training did, of any record."""
+    bad = of if isinstance(of, bool) else any(record.diverged for record in of)
+    return f"{method} (diverged)" if bad else method
 
 
 def by_method(records: Iterable[Record], *, done: bool = True) -> dict[str, list[Record]]:

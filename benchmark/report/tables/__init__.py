@@ -27,9 +27,9 @@ def record_tables(
     select.require(scores.group(records), metrics, cases)
     return [
         *map(results.text_table, scores.some_tables(single, metrics, cases)),
-        *sequence.make_tables(records, metrics),
+        *sequence.make_tables(records, metrics, cases),
         *settings.make_tables(records, metrics, cases),
-        *groups.make_tables(records),
+        *groups.make_tables(records, cases),
         *backfilling.part_tables(single, metrics),
         *backfilling.make_tables(single, metrics),
         *backfilling.make_settings_tables(records, metrics),

@@ -17,7 +17,7 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import OrderCurves, Record
 from benchmark.report import notes, numbers, select
-from benchmark.report.scores import by_method, named_groups
+from benchmark.report.scores import by_method, method_label, named_groups
 from benchmark.report.tables import settings
 from benchmark.report.tables.results import COLUMNS
 from benchmark.report.text_table import TextCell, TextTable, score_cell, score_cells, simple_table
@@ -47,6 +47,11 @@ class OrderScores:
     # ``worst_<metric>`` and ``share_above_<metric>`` -> score; empty for older records
     dips: Mapping[str, Estimate] = field(default_factory=dict)
     diverged: bool = False  # a training did: the scores say nothing of the method
+
+    @property
+    def label(self) -> str:
+        """The method as its row is named."""
+        return method_label(self.method, self.diverged)
 
 
 def orders(records: Sequence[Record]) -> list[str]:
@@ -225,7 +230,7 @@ def part_table(records: Sequence[Record], metric: str) -> TextTable:
     names = {record.method: order_name(record) for record in curved}
     about = numbers.metric(metric)
     lines: list[list[str | TextCell]] = [
-        [row.method, row.order,
+        [row.label, row.order,
          *(score_cell(row.budgets.get((each, metric)), about.unit) for each in BUDGETS)]
         for row in order_scores(curved)
         if names[row.method] == row.order and not is_oracle(row.order)
@@ -262,6 +267,7 @@ def make_settings_tables(
             if metric not in shown and shown != ["all"]:
                 continue
             areas: dict[tuple[str, str], dict[str, Estimate]] = {}
+            bad = {row.method for rows in scores.values() for row in rows if row.diverged}
             for setting, rows in scores.items():
                 for row in rows:
                     known = {setting: row.areas[metric]} if metric in row.areas else {}
@@ -270,7 +276,10 @@ def make_settings_tables(
                 f"{settings.title(members)}: areas under the backfilling curves of "
                 f"{numbers.metric(metric).label}", f"{name}-backfilling-{metric}",
                 {setting: setting for setting in scores},
-                [OrderScores(*key, (), each) for key, each in areas.items()], listed,
+                [
+                    OrderScores(*key, (), each, diverged=key[0] in bad)
+                    for key, each in areas.items()
+                ], listed,
                 {name: select.rivals(of_setting[name]) for name in scores}, metric=metric,
             )  # fmt: skip
             tables.append(made)
@@ -311,7 +320,7 @@ def _table(
         taus = ((i, _known(row.taus.get(oracle))) for i, row in enumerate(rows))
         columns.append({i: score_cell(tau, "coefficient", spread=False) for i, tau in taus})
     lines: list[list[str | TextCell]] = [
-        [row.method, row.order, *(column[i] for column in columns)] for i, row in enumerate(rows)
+        [row.label, row.order, *(column[i] for column in columns)] for i, row in enumerate(rows)
     ]
     names = [*heads.values(), *(f"tau {oracle}" for oracle in oracles)]
     return simple_table(

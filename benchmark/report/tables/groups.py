@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report import notes, select
-from benchmark.report.scores import by_method, case_score, named_groups
+from benchmark.report.scores import by_method, case_score, method_label, named_groups
 from benchmark.report.tables.backfilling import orders, point
 from benchmark.report.text_table import TextCell, TextTable, score_cell, simple_table
 
@@ -26,9 +26,10 @@ _GAPS = (
 )
 
 
-def make_tables(records: Iterable[Record]) -> list[TextTable]:
-    """A table for each protocol and track that is scored by group."""
-    return [_table(done, slug) for slug, done in _scored(records)]
+def make_tables(records: Iterable[Record], cases: select.Names = None) -> list[TextTable]:
+    """A table for each protocol and track that is scored by group, with any of the cases."""
+    tables = [_table(done, slug, cases) for slug, done in _scored(records)]
+    return [table for table in tables if table.rows]
 
 
 def make_gap_tables(records: Iterable[Record]) -> list[TextTable]:
@@ -63,11 +64,12 @@ def _gap_lines(records: Sequence[Record]) -> Iterator[list[str | TextCell]]:
         for order in orders(members):
             curves = [r.orders[order].groups.gap for r in members if order in r.orders]
             if len(curves) == len(members) and all(curves):
-                cells = [mean_score([point(c, share) for c in curves]) for share in _SHARES]
-                yield [method, order, *(score_cell(cell, spread=False) for cell in cells)]
+                means = (mean_score([point(c, share) for c in curves]) for share in _SHARES)
+                cells = (score_cell(mean, spread=False) for mean in means)
+                yield [method_label(method, members), order, *cells]
 
 
-def _table(records: Sequence[Record], slug: str) -> TextTable:
+def _table(records: Sequence[Record], slug: str, cases: select.Names) -> TextTable:
     scored = {key for r in records for scores in r.scores.values() for key in scores}
     groups = {key: found[1].replace("_", " ") for key in scored if (found := _KEY.fullmatch(key))}
     keys = sorted(groups, key=lambda key: _place(groups[key]))
@@ -76,7 +78,7 @@ def _table(records: Sequence[Record], slug: str) -> TextTable:
         f"{slug}-groups",
         ("query/gallery", "method"),
         ("all", *(groups[key] for key in keys), "gap"),
-        list(_lines(records, (_ALL, *keys, _GAP))),
+        list(_lines(records, _cases(records, cases), (_ALL, *keys, _GAP))),
         notes=(_SHARES_OF,),
     )
 
@@ -87,14 +89,24 @@ def _place(name: str) -> tuple[bool, float, str]:
     return name in ("others", "not trained on"), float(number[0]) if number else 0.0, name
 
 
-def _lines(records: Sequence[Record], keys: Sequence[str]) -> Iterator[list[str | TextCell]]:
-    low = select.lower_case(records)
+def _cases(records: Sequence[Record], chosen: select.Names) -> list[str]:
+    """The cases of the rows: by default the tests before and after, and converted galleries."""
+    if chosen:
+        return select.some(select.cases, records, chosen)
     converted = [case for case in select.cases(records) if "'" in case]
-    for case in (low, select.cross_case(records), *converted, select.self_case(records)):
+    low, cross = select.lower_case(records), select.cross_case(records)
+    return [low, cross, *converted, select.self_case(records)]
+
+
+def _lines(
+    records: Sequence[Record], cases: Sequence[str], keys: Sequence[str]
+) -> Iterator[list[str | TextCell]]:
+    low = select.lower_case(records)
+    for case in cases:
         for method, members in by_method(records).items():
             # The lower bound is the same for every method.
             if case == low and method != "independent":
                 continue
             if any(case in record.scores for record in members):
                 cells = [score_cell(case_score(members, case, k), spread=False) for k in keys]
-                yield [case, "" if case == low else method, *cells]
+                yield [case, "" if case == low else method_label(method, members), *cells]

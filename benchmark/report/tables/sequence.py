@@ -12,7 +12,7 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
 from benchmark.report import notes, numbers, select
-from benchmark.report.scores import by_method, case_score, named_groups
+from benchmark.report.scores import by_method, case_score, method_label, named_groups
 from benchmark.report.tables.results import label
 from benchmark.report.text_table import (
     TextCell,
@@ -31,14 +31,29 @@ _READING = (
 SHARE, _MEAN = "average compatibility", "average accuracy"
 
 
-def make_tables(records: Iterable[Record], metrics: select.Names = None) -> list[TextTable]:
-    """A table for each protocol of three generations or more, and track, with any such metric."""
+def make_tables(
+    records: Iterable[Record], metrics: select.Names = None, cases: select.Names = None
+) -> list[TextTable]:
+    """A table for each protocol of three generations or more, and track, with any such metric.
+
+    Its rows are the chosen cases; by default all of them and the averages.
+    """
     return [
-        _table(members, slug, keys)
+        _table(members, slug, keys, labels)
         for slug, members in named_groups(records)
         if len(members[0].models) > 2 and any(r.status == "done" for r in members)
         if (keys := select.some(select.metrics, members, metrics))
+        if (labels := _rows(members, cases))
     ]
+
+
+def _rows(records: Sequence[Record], chosen: select.Names) -> dict[str, str]:
+    """Cases, or averages, of the rows and their labels."""
+    labels = cases(records)
+    if not chosen or numbers.words(chosen) == ["all"]:
+        return labels | {SHARE: SHARE, _MEAN: _MEAN}
+    some = select.some(select.cases, records, chosen)
+    return {case: labels.get(case, case) for case in some}
 
 
 def cases(records: Sequence[Record]) -> dict[str, str]:
@@ -58,10 +73,11 @@ def cases(records: Sequence[Record]) -> dict[str, str]:
     return labels
 
 
-def _table(records: Sequence[Record], slug: str, keys: Sequence[str]) -> TextTable:
+def _table(
+    records: Sequence[Record], slug: str, keys: Sequence[str], labels: Mapping[str, str]
+) -> TextTable:
     methods = by_method(records)
-    labels = cases(records) | {SHARE: SHARE, _MEAN: _MEAN}
-    columns = tuple(map(TextColumn, methods))
+    columns = tuple(TextColumn(method_label(method, of)) for method, of in methods.items())
     blocks = [
         filled_block(label(key), columns, [_cells(methods, case, key) for case in labels])
         for key in keys

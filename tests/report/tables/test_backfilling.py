@@ -91,3 +91,7 @@ def test_csv_lines_say_what_diverged(records):
     assert reasons == {
         ("bct", ""), ("fct", "a training diverged: the scores say nothing of the method"),
     }  # fmt: skip
+    for table in [*tables, *backfilling.part_tables(marked)]:
+        assert {row.labels[0].text for row in table.rows if row.labels[1].text != "offline"} == {
+            "bct", "fct (diverged)",
+        }  # fmt: skip

@@ -30,6 +30,9 @@ def test_a_column_for_each_group_and_the_gap(make) -> None:
     assert ["new/old", "fct", "70.0", "60.0", "70.0", "10.0"] in lines
     assert render([table], "csv") == "" and "| fct |" in render([table], "markdown")
     assert groups.make_tables([make("fct", 0.6, 0.8)]) == []
+    records[0] = records[0].model_copy(update={"diverged": {"fit fct (seed 0)": "its loss rises"}})
+    (table,) = groups.make_tables(records, "new/new")
+    assert labels(table) == [("new/new", "independent"), ("new/new", "fct (diverged)")]
 
 
 def test_ranges_stand_in_their_order_and_below_one_another_where_they_do_not_fit(make) -> None:

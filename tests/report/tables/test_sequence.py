@@ -96,6 +96,15 @@ def test_no_method_is_the_best_where_none_is_compatible(make, made):
     assert shares.split()[-3:] == ["0.0", "0.0", "0.0"] and "*" in means
 
 
+def test_chosen_cases_are_the_rows_and_a_diverged_training_is_told(made):
+    made[1] = made[1].model_copy(update={"diverged": {"fit fct (seed 0)": "its loss rises"}})
+    (table,) = sequence.make_tables(made, cases="v3/v1,v3/v1 direct,v9/v9")
+    assert [column.head for column in table.blocks[0].columns][1] == "fct (diverged)"
+    found = printed(table, "fct (diverged)")
+    assert found == {"v3/v1, 2 updates": "20.0", "v3/v1, direct": "65.0"}
+    assert sequence.make_tables(made, cases="v9/v9") == []
+
+
 def test_two_generations_have_no_sequence(make):
     assert sequence.make_tables([make("bct")]) == []
 
