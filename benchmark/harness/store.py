@@ -4,6 +4,7 @@ The names of their files, and reading vectors.
 """
 
 import os
+import re
 import shutil
 import stat
 import time
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 META = "stage.json"
+_NAME = re.compile(r"[a-z]+-[0-9a-f]{24}")  # of a stage, or a record
 _LARGEST_META = 64 * 1024 * 1024  # bytes; a training's curves are the most of it
 MODEL = "model.safetensors"
 HEAD = "head.safetensors"
@@ -193,12 +195,12 @@ class Store:
         sync(final.parent)
 
     def entries(self) -> list[Entry]:
-        """Everything in the store, by name."""
+        """Everything in the store, by name; folders of other names are somebody's own."""
         return [
             Entry(folder.name, finished, *_usage(folder))
             for finished, parent in ((True, "stages"), (False, "work"))
             for folder in self._within(parent)
-            if _is(folder, stat.S_ISDIR)
+            if _is(folder, stat.S_ISDIR) and _NAME.fullmatch(folder.name)
         ]
 
     def clean(self, older_than: float | None = None) -> list[Entry]:
@@ -219,7 +221,7 @@ class Store:
                 shutil.rmtree(self.path(entry.name) if entry.finished else self._work(entry.name))
                 gone.append(entry)
         for lock in self._within("work"):
-            if lock.suffix == ".lock" and _is(lock, stat.S_ISREG):
+            if lock.suffix == ".lock" and _NAME.fullmatch(lock.stem) and _is(lock, stat.S_ISREG):
                 with suppress(Timeout), self.lock(lock.stem, timeout=0):
                     lock.unlink(missing_ok=True)
         return gone

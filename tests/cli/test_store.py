@@ -54,10 +54,10 @@ def test_a_damaged_store(store, capsys):
     out, err = capsys.readouterr()
     assert out == f"damaged {update.name}: convert.safetensors is missing\n"
     assert "1 damaged" in err and "Traceback" not in err
-    (store / "work" / "train-1").mkdir(parents=True)
+    (store / "work" / f"train-{1:024x}").mkdir(parents=True)
     assert bench("store", "clean", "--store", store) == 0
     out = capsys.readouterr().out
-    assert f"freed {update.name}\n" in out and "freed train-1, unfinished\n" in out
+    assert f"freed {update.name}\n" in out and f"freed train-{1:024x}, unfinished\n" in out
     assert bench("store", "verify", "--store", store) == 0
 
 

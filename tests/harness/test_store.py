@@ -24,15 +24,20 @@ def make(store, name, files=FILES, **meta):
     return store.path(name)
 
 
+def named(kind, number):
+    """A stage's name, as the hash of its work makes it."""
+    return f"{kind}-{number:024x}"
+
+
 @pytest.fixture
 def store(tmp_path):
     return Store(tmp_path / "store")
 
 
 def test_a_stage_is_published_whole(store):
-    folder = make(store, "embed-1", facts={"n": 10})
-    assert store.has("embed-1") and store.damage("embed-1") is None
-    assert store.meta("embed-1")["facts"] == {"n": 10}
+    folder = make(store, named("embed", 1), facts={"n": 10})
+    assert store.has(named("embed", 1)) and store.damage(named("embed", 1)) is None
+    assert store.meta(named("embed", 1))["facts"] == {"n": 10}
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     assert found == {*FILES, "stage.json"}
     assert not list((store.root / "work").iterdir())  # neither the folder nor its lock
@@ -63,10 +68,10 @@ DAMAGES = {
 @pytest.mark.parametrize("file", [*FILES])
 @pytest.mark.parametrize("damage", [*DAMAGES])
 def test_every_damage_of_a_file_is_told(store, file, damage):
-    folder = make(store, "embed-1")
+    folder = make(store, named("embed", 1))
     change, told = DAMAGES[damage]
     change(folder / file)
-    assert store.damage("embed-1") == f"{file} {told}"
+    assert store.damage(named("embed", 1)) == f"{file} {told}"
 
 
 def test_a_file_too_many_is_damage(store):
@@ -77,54 +82,61 @@ def test_a_file_too_many_is_damage(store):
 
 
 def test_damage_of_what_a_stage_says_of_itself(store):
-    path = make(store, "embed-1") / "stage.json"
+    path = make(store, named("embed", 1)) / "stage.json"
     sound = path.read_text()
-    for content in ("", "{}", "[1]", "\0", sound.replace("embed-1", "embed-2"), sound[:-9]):
+    for content in (
+        "",
+        "{}",
+        "[1]",
+        "\0",
+        sound.replace(named("embed", 1), named("embed", 2)),
+        sound[:-9],
+    ):
         path.write_text(content)
-        assert str(store.damage("embed-1")).startswith("damaged: ")
+        assert str(store.damage(named("embed", 1))).startswith("damaged: ")
         with pytest.raises(BenchError, match=r"stage\.json: damaged"):
-            store.meta("embed-1")
+            store.meta(named("embed", 1))
     path.write_text(sound)
-    assert store.damage("embed-1") is None
+    assert store.damage(named("embed", 1)) is None
 
 
 def test_a_whole_stage_under_the_name_of_another_is_damage(store):
-    make(store, "embed-1")
-    folder = make(store, "embed-2", {**FILES, "vectors.npy": b"others"})
-    shutil.rmtree(store.path("embed-1"))
-    shutil.copytree(folder, store.path("embed-1"))
-    assert store.damage("embed-1") == "damaged: that of another stage, embed-2"
+    make(store, named("embed", 1))
+    folder = make(store, named("embed", 2), {**FILES, "vectors.npy": b"others"})
+    shutil.rmtree(store.path(named("embed", 1)))
+    shutil.copytree(folder, store.path(named("embed", 1)))
+    assert store.damage(named("embed", 1)) == f"damaged: that of another stage, {named('embed', 2)}"
 
 
 def test_an_edited_file_does_not_pass_with_a_new_hash_alone(store):
-    folder = make(store, "embed-1")
+    folder = make(store, named("embed", 1))
     flipped(folder / "vectors.npy")
     meta = read_sealed(folder / "stage.json", 10**6)
     text = (folder / "stage.json").read_text()
     digest = meta["files"]["vectors.npy"]["digest"]
     (folder / "stage.json").write_text(text.replace(digest, "sha256:" + "0" * 64))
-    assert "seal" in str(store.damage("embed-1"))
+    assert "seal" in str(store.damage(named("embed", 1)))
 
 
 def test_a_damaged_stage_is_written_anew(store):
-    flipped(make(store, "embed-1") / "vectors.npy")
-    make(store, "embed-1", {"vectors.npy": b"again"})
-    assert store.damage("embed-1") is None
-    assert [p.name for p in sorted(store.path("embed-1").iterdir())] == [
+    flipped(make(store, named("embed", 1)) / "vectors.npy")
+    make(store, named("embed", 1), {"vectors.npy": b"again"})
+    assert store.damage(named("embed", 1)) is None
+    assert [p.name for p in sorted(store.path(named("embed", 1)).iterdir())] == [
         "stage.json",
         "vectors.npy",
     ]
 
 
 def test_a_finished_stage_is_not_written_again(store):
-    make(store, "embed-1")
-    with store.writing("embed-1") as work:
+    make(store, named("embed", 1))
+    with store.writing(named("embed", 1)) as work:
         assert work is None
 
 
 def test_work_outlives_a_failure(store):
     def attempt(fails):
-        with store.writing("train-1") as work:
+        with store.writing(named("train", 1)) as work:
             before = sorted(p.name for p in work.iterdir())
             (work / "main.checkpoint.pt").write_bytes(b"1")
             if fails:
@@ -134,7 +146,7 @@ def test_work_outlives_a_failure(store):
     with pytest.raises(KeyboardInterrupt):
         attempt(True)
     assert attempt(False) == ["main.checkpoint.pt"]
-    assert not store.has("train-1")
+    assert not store.has(named("train", 1))
 
 
 @pytest.mark.parametrize("stage", [f"train-{i}" for i in range(20)])
@@ -160,33 +172,33 @@ def test_a_stage_is_removed_once_its_writer_has_ended(store):
     gone = threading.Event()
 
     def remove():
-        store.remove("train-1")
+        store.remove(named("train", 1))
         gone.set()
 
     remover = threading.Thread(target=remove)
-    with store.writing("train-1") as work:
+    with store.writing(named("train", 1)) as work:
         remover.start()
         assert not gone.wait(0.3)
         (work / "vectors.npy").write_bytes(b"1")
-        store.publish("train-1", {"title": "", "kind": "", "facts": {}, "run": {}})
+        store.publish(named("train", 1), {"title": "", "kind": "", "facts": {}, "run": {}})
     remover.join()
-    assert not store.has("train-1")
-    make(store, "train-1")
-    assert store.damage("train-1") is None and not list((store.root / "work").iterdir())
+    assert not store.has(named("train", 1))
+    make(store, named("train", 1))
+    assert store.damage(named("train", 1)) is None and not list((store.root / "work").iterdir())
 
 
 def test_nothing_is_removed_where_nothing_is(store):
-    store.remove("train-1")
+    store.remove(named("train", 1))
     assert not store.root.exists()
 
 
 def test_a_store_that_cannot_be_written_can_be_read(store):
-    make(store, "embed-1")
-    for path in (store.root, store.root / "stages", store.path("embed-1")):
+    make(store, named("embed", 1))
+    for path in (store.root, store.root / "stages", store.path(named("embed", 1))):
         path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     reader = Store(store.root)
-    assert reader.has("embed-1") and reader.damage("embed-1") is None
-    for path in (store.root, store.root / "stages", store.path("embed-1")):
+    assert reader.has(named("embed", 1)) and reader.damage(named("embed", 1)) is None
+    for path in (store.root, store.root / "stages", store.path(named("embed", 1))):
         path.chmod(stat.S_IRWXU)
 
 
@@ -194,63 +206,75 @@ def test_a_place_that_cannot_be_a_store(tmp_path):
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(BenchError, match="--store: cannot write"),
-        Store(tmp_path / "file").writing("train-1"),
+        Store(tmp_path / "file").writing(named("train", 1)),
     ):
         pass
 
 
 def test_clean_frees_what_is_of_no_use(store):
-    make(store, "embed-1")
-    flipped(make(store, "embed-2") / "vectors.npy")
-    with pytest.raises(KeyboardInterrupt), store.writing("train-3") as work:
+    make(store, named("embed", 1))
+    flipped(make(store, named("embed", 2)) / "vectors.npy")
+    with pytest.raises(KeyboardInterrupt), store.writing(named("train", 3)) as work:
         (work / "main.checkpoint.pt").write_bytes(b"12345")
         raise KeyboardInterrupt
-    with store.writing("train-4"):  # a run that is at work
+    with store.writing(named("train", 4)):  # a run that is at work
         gone = store.clean()
-        assert [(e.name, e.finished) for e in gone] == [("embed-2", True), ("train-3", False)]
-        assert [e.name for e in store.entries()] == ["embed-1", "train-4"]
-    assert [e.name for e in store.clean()] == ["train-4"]
+        assert [(e.name, e.finished) for e in gone] == [
+            (named("embed", 2), True),
+            (named("train", 3), False),
+        ]
+        assert [e.name for e in store.entries()] == [named("embed", 1), named("train", 4)]
+    assert [e.name for e in store.clean()] == [named("train", 4)]
     assert not list((store.root / "work").iterdir())
+
+
+def test_what_others_keep_there_stays(store):
+    """A folder of somebody's own that is given as a store loses nothing."""
+    for kept in ("work/thesis/1.txt", "stages/theatre/plan.txt", "work/poetry.lock"):
+        (store.root / kept).parent.mkdir(parents=True, exist_ok=True)
+        (store.root / kept).write_text("kept")
+    assert store.entries() == store.clean(older_than=0.0) == []
+    assert sum(path.is_file() for path in store.root.rglob("*")) == 3
 
 
 def test_links_lead_nowhere(store, tmp_path):
     """Files outside of the store are neither written nor freed, whatever the store links to."""
-    make(store, "embed-1")
+    make(store, named("embed", 1))
     outside = tmp_path / "outside"
-    (outside / "embed-2").mkdir(parents=True)
-    (outside / "embed-2" / "kept").write_text("kept")
-    (store.path("embed-2")).symlink_to(outside / "embed-2")
-    (store.path("embed-1") / "deep").symlink_to(outside)
-    assert store.damage("embed-1") == "deep is not its own"
-    assert [e.name for e in store.clean(older_than=0.0)] == ["embed-1"]
+    (outside / named("embed", 2)).mkdir(parents=True)
+    (outside / named("embed", 2) / "kept").write_text("kept")
+    (store.path(named("embed", 2))).symlink_to(outside / named("embed", 2))
+    (store.path(named("embed", 1)) / "deep").symlink_to(outside)
+    assert store.damage(named("embed", 1)) == "deep is not its own"
+    assert [e.name for e in store.clean(older_than=0.0)] == [named("embed", 1)]
     shutil.rmtree(store.root / "stages")
     (store.root / "stages").symlink_to(outside)
     assert store.entries() == store.clean(older_than=0.0) == []
     with pytest.raises(BenchError, match="stages: expected a folder, got a link"):
-        make(store, "embed-3")
-    assert (outside / "embed-2" / "kept").read_text() == "kept"
+        make(store, named("embed", 3))
+    assert (outside / named("embed", 2) / "kept").read_text() == "kept"
 
 
 @pytest.mark.parametrize("files", [None, -1, [["a"]], {"a": {}}, {"a": {"bytes": "1"}}])
 def test_what_a_stage_says_is_checked(store, files):
-    folder = make(store, "embed-1")
+    folder = make(store, named("embed", 1))
     meta = read_sealed(folder / "stage.json", 10**6)
     write_sealed(folder / "stage.json", meta | {"files": files})
-    assert str(store.damage("embed-1")).startswith("damaged: files")
-    assert [e.name for e in store.clean()] == ["embed-1"]
+    assert str(store.damage(named("embed", 1))).startswith("damaged: files")
+    assert [e.name for e in store.clean()] == [named("embed", 1)]
 
 
 def test_clean_frees_what_is_old(store):
-    for name, days in (("embed-1", 40), ("embed-2", 2)):
+    for name, days in ((named("embed", 1), 40), (named("embed", 2), 2)):
         folder = make(store, name)
         for path in (*folder.rglob("*"), folder):
             os.utime(path, (1, path.stat().st_mtime - days * 86400))
     assert store.clean() == []
-    assert [e.name for e in store.clean(older_than=30 * 86400)] == ["embed-1"]
+    assert [e.name for e in store.clean(older_than=30 * 86400)] == [named("embed", 1)]
 
 
 def test_a_clock_that_was_set_back_frees_nothing(store):
-    folder = make(store, "embed-1")
+    folder = make(store, named("embed", 1))
     os.utime(folder / "vectors.npy", (2**33, 2**33))
     assert store.entries()[0].age == 0.0
     assert store.clean(older_than=1.0) == []
