@@ -380,7 +380,9 @@ def earlier(base: str, root: Path) -> Iterator[Path]:
         if there or inside == ".":
             packed = _git(top, base, "archive", commit.decode().strip(), "--", inside)
             with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-                archive.extractall(copy, filter="data")
+                # Links may lead outside, and records are files.
+                some = [member for member in archive if member.isreg() or member.isdir()]
+                archive.extractall(copy, some, filter="data")
         made = Path(copy, inside)
         made.mkdir(parents=True, exist_ok=True)
         yield made

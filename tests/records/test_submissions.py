@@ -297,8 +297,10 @@ def test_a_git_revision_is_a_base(root, tmp_path):
         )  # fmt: skip
 
     git("init", "-b", "main")
+    (tmp_path / "results" / "link").symlink_to("/etc/hostname")  # which is no record
     git("add", "results")
     git("commit", "-m", "records")
+    (tmp_path / "results" / "link").unlink()
     of(root, "independent").unlink()
     with earlier("main", root) as base:
         assert (base / PLACE / "keep-old" / "seed-0.json").is_file()

@@ -123,6 +123,8 @@ def test_pickles(tmp_path):
     refuses(tmp_path / "b.npy", "expected npy, got what cannot be read")
     np.savez(tmp_path / "c.npz", vectors=np.array([[None, 1]], object))
     refuses(tmp_path / "c.npz:vectors", "got pickled")
+    np.savez(tmp_path / "e.npz", vectors=np.asfortranarray(ROWS))
+    refuses(tmp_path / "e.npz", "e.npz: expected rows one after another")
     np.savez(tmp_path / "d.npz", vectors=ROWS, ids=np.array([None] * 4, object))
     refuses(tmp_path / "d.npz", "got pickled")
 
@@ -268,6 +270,8 @@ def test_parquet(tmp_path):
     column([[1.0]], name="embedding", other=[[2.0]])
     refuses(path, "expected a column 'vector', there are: other, embedding; another one is named")
     assert everything(f"{path}:other") == (None, 1)
+    pq.write_table(pa.table({f"d{k}": [0.5, 1.0] for k in range(4)}), path)
+    refuses(path, "there are: d0, d1, d2, d3; a vector's numbers have to be in one column")
     column([[1.0], [2.0]], id=["a", None])
     refuses(path, "id: expected an id in each row, got null")
     column([[1.0], [2.0]], id=[0.5, 1.5])

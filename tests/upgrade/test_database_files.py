@@ -80,6 +80,17 @@ def test_committed_indexes(name):
     assert bool(source.told) == ("ivf" not in name)
 
 
+def test_inverted_lists_with_an_id_twice_are_refused(tmp_path):
+    """The library leaves a row of what it reads back as the memory was."""
+    faiss = pytest.importorskip("faiss")
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(ROWS.shape[1]), ROWS.shape[1], 1)
+    index.train(ROWS)
+    index.add_with_ids(ROWS, np.array([0, 0, *range(1, 11)]))
+    faiss.write_index(index, str(tmp_path / "a.index"))
+    with pytest.raises(BenchError, match="expected ids in an IndexIDMap around it"):
+        open_vectors(tmp_path / "a.index")
+
+
 @pytest.mark.parametrize("spec", [
     "Flat", "IDMap,Flat", "SQ8", "IDMap,SQ8", "PQ4x4np", "IVF4,Flat", "IVF4,SQ8", "IVF4,PQ4x4np",
     "HNSW8", "IVF32,PQ8np", "PCA8,Flat",

@@ -106,6 +106,13 @@ def test_a_folder_of_parquet_files(tmp_path, vectors):
         ids, rows = read(name, 64)
         assert ids == list(range(1300))
         np.testing.assert_array_equal(rows, vectors)
+    folder.joinpath("part-002.parquet").rename(folder / "part-002.PARQUET")
+    assert read(folder)[0] == list(range(1300))
+    (folder / "k=1").mkdir()
+    parquet(folder / "k=1" / "a.parquet", vectors, list(range(1300)))
+    with pytest.raises(BenchError, match=r"expected one folder of .* files, got more in k=1"):
+        open_vectors(folder)
+    (folder / "k=1" / "a.parquet").unlink()
     parquet(folder / "part-002b.parquet", vectors, None)
     with pytest.raises(BenchError, match=r"part-002b.parquet: expected 6 .* with ids .*out"):
         open_vectors(folder)
@@ -121,6 +128,24 @@ def test_parquet_as_others_write_it(options, tmp_path, vectors):
     found, rows = read(tmp_path / "a.parquet", 17)
     assert found[1299] == "i1299"
     np.testing.assert_array_equal(rows, vectors)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_lists_by_offset_and_size(large, tmp_path, vectors):
+    """Arrow's views of lists, which may lie in any order, and their slices."""
+    dim, order = vectors.shape[1], np.random.default_rng(0).permutation(len(vectors))
+    kind = pa.int64() if large else pa.int32()
+    made = (pa.LargeListViewArray if large else pa.ListViewArray).from_arrays(
+        pa.array(dim * order, kind), pa.array([dim] * len(order), kind), pa.array(vectors.ravel())
+    )
+    for part, expected in ((made, order), (made.slice(7, 100), order[7:107])):
+        table = pa.table({"vector": part})
+        with (
+            pa.OSFile(str(tmp_path / "a.arrow"), "wb") as file,
+            pa.ipc.new_file(file, table.schema) as out,
+        ):
+            out.write_table(table, max_chunksize=33)
+        np.testing.assert_array_equal(read(tmp_path / "a.arrow", 17)[1], vectors[expected])
 
 
 def test_arrays_by_name(tmp_path, vectors):

@@ -37,6 +37,16 @@ FORMS = {
                                for k, v in enumerate(LISTS)]}, "status": "ok"}, "", list(range(12)),
     ),
     "plain.json": ([{"key": t, "emb": v} for t, v in zip(TEXT, LISTS, strict=True)], "key", TEXT),
+    "pinecone-tags.json": (
+        {"vectors": {
+            t: {"metadata": {"tags": [1, 2]}, "values": v, "sparseValues": {
+                "indices": [0, 4], "values": [0.5, 0.2]}} for t, v in zip(TEXT, LISTS, strict=True)
+        }}, "", TEXT,
+    ),
+    "authors.json": (
+        [{"meta": {"author": {"id": 7}}, "docid": t, "v": v}
+         for t, v in zip(TEXT, LISTS, strict=True)], "docid", TEXT,
+    ),
     "named.json": (
         [{"id": t, "vector": {"default": v, "n": 3}} for t, v in zip(TEXT, LISTS, strict=True)],
         "", TEXT,
@@ -112,6 +122,12 @@ def test_files_of_postgres():
     assert source.ids[0] == "tab\there, back\\slash doc-00-of-a-long-name"
 
 
+def test_null_is_no_id(tmp_path):
+    (tmp_path / "a.copy").write_text("a\t[1,2]\n\\N\t[1,2]\n")
+    with pytest.raises(BenchError, match=r"expected an id in each row, .* got none in row 1"):
+        read(tmp_path / "a.copy", id_column="1")
+
+
 @pytest.mark.parametrize(("ending", "separator", "form"), [
     (".csv", ",", '"[{}]"'), (".tsv", "\t", "[{}]"), (".tsv", "\t", "{{{}}}"),
 ])  # fmt: skip
@@ -151,7 +167,11 @@ DAMAGED = {
     "semicolons.csv": ('id;v\n1;"[1, 2]"\n', "expected 1 cells between commas .*, got 2 in row 0"),
     "empty.csv": ('id,v\na,"[1]"\n,"[3]"\n', "an id in each row, got empty text in row 1"),
     "quote.csv": ('id,v\n1,"[1, 2]\n', "cannot be read|cells"),
-    "plain.csv": ("id,a,b\n1,2,3\n", "expected a field with a list of numbers"),
+    "plain.csv": ("id,a,b\n1,2,3\n", "expected a field with a list of numbers, got id, a, b; FILE"),
+    "wide.csv": ("id,d0,d1,d2\n1,2,3,4\n", "a vector's numbers have to be in one column, as a"),
+    "twice.csv": ('id,id,v\n1,2,"[1, 2]"\n', "expected each column once, got 'id' twice"),
+    "long.jsonl": (FIRST + '{"id": 18446744073709551615, "v": [1, 2]}\n', "whole numbers below 2"),
+    "zero.jsonl": ('{"id": "a\\u0000", "v": [1, 2]}\n', "text without a zero byte, got one"),
     "open.copy": ("a\t[1,2]\nb\t[1,2", "expected 2 numbers, got none in row 1"),
     "nul.tsv": ("id\tv\n1\t[1, 2]\n2\t[1\0, 2]\n", "row 1|cannot be read"),
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """Checks that all formats make of files of others, and the words in which they refuse them."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ _METRICS = {
     "dot": {"dot", "ip", "inner_product", "dotproduct", "dot_product", "max_inner_product"},
     "l2": {"l2", "euclidean", "euclid", "l2_norm", "l2-squared"},
 }
+_WIDE = 3  # columns such as d0, d1, d2, which are taken for the numbers of a vector
 _SHOWN = 60  # letters of a name that a message shows
 
 
@@ -47,6 +49,17 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     some = list(map(cut, names))
     more = f" and {len(some) - most} more" if len(some) > most else ""
     return ", ".join(some[:most]) + more or "none"
+
+
+def another_column(names: Iterable[str], ways: str) -> str:
+    """The end of a message on names without a column of vectors: what to do.
+
+    ``ways`` says how another one is named, which helps no one whose numbers have a column each.
+    """
+    stems = Counter(name.rstrip("0123456789") for name in names if name[-1:].isdigit())
+    if max(stems.values(), default=0) < _WIDE:
+        return ways
+    return "a vector's numbers have to be in one column, as a list, or in one array, as .npy"
 
 
 @contextmanager

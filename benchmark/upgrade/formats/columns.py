@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from benchmark.errors import BenchError, located
 from benchmark.upgrade.formats.checks import (
     MOST_NAMES,
+    another_column,
     cut,
     likely_ids,
     listed,
@@ -161,9 +162,11 @@ def _files(path: Path, endings: tuple[str, ...], what: str) -> list[Path]:
     if not path.is_dir():
         require_file(path)
         return [path]
-    found = sorted(
-        p for p in path.iterdir() if p.suffix in endings and not p.name.startswith((".", "_"))
-    )
+    every = sorted(p for p in path.iterdir() if not p.name.startswith((".", "_")))
+    found = [p for p in every if p.suffix.lower() in endings]
+    for inner in (p for p in every if found and p.is_dir() and p not in found):
+        if any(p.suffix.lower() in endings for p in inner.iterdir()):
+            raise BenchError(f"expected one folder of {what} files, got more in {inner.name}")
     if not 1 <= len(found) <= MOST_NAMES:
         there = listed(sorted(p.name for p in path.iterdir())) if not found else str(len(found))
         raise BenchError(f"expected 1 to {MOST_NAMES} {what} files in the folder, got {there}")
@@ -183,7 +186,10 @@ def _vector_column(schema: Any, wanted: str) -> str:
         return str(lists[0])
     raise BenchError(
         f"expected a column '{cut(name)}', there are: {listed(schema.names)}; "
-        "another one is named as FILE:COLUMN, or by --vector-column"
+        + another_column(
+            () if lists else schema.names,
+            "another one is named as FILE:COLUMN, or by --vector-column",
+        )
     )
 
 
@@ -249,7 +255,11 @@ def _plain(part: Any) -> Any:
     if types.is_string_view(kind) or types.is_binary_view(kind):
         return part.cast(pa.large_string() if types.is_string_view(kind) else pa.large_binary())
     if types.is_list_view(kind) or types.is_large_list_view(kind):
-        return part.cast(pa.large_list(kind.value_type))
+        # Not a cast, which loses the last offset of pyarrow's arrays.
+        lengths = pc.fill_null(pc.list_value_length(part), 0).cast(pa.int64())
+        ends = np.cumsum(lengths.to_numpy(zero_copy_only=False))
+        offsets = pa.array(np.concatenate([[0], ends]))
+        return pa.LargeListArray.from_arrays(offsets, part.flatten(), mask=part.is_null())
     return part
 
 
@@ -260,7 +270,10 @@ def _ids(stored: Any, name: str) -> Any:
     if part.null_count:
         raise BenchError(f"{name}: expected an id in each row, got null")
     if types.is_decimal(kind) and kind.scale == 0:
-        part, kind = part.cast(pa.int64()), pa.int64()
+        try:
+            part, kind = part.cast(pa.int64()), pa.int64()
+        except pa.ArrowInvalid as error:
+            raise BenchError(f"{name}: expected whole numbers below 2^63") from error
     if types.is_integer(kind) or types.is_floating(kind):
         return part.to_numpy(zero_copy_only=False)
     if not _is(kind, _WORDS):

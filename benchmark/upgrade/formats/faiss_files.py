@@ -92,13 +92,16 @@ class FaissSource(PackedSource):
             self._ids = faiss.vector_to_array(inner.id_map)
             inner = faiss.downcast_index(inner.index)
         if hasattr(inner, "make_direct_map"):
+            own_ids = BenchError(
+                f"{_OTHERS[self._kind]} with ids of their own, or without those that were "
+                "removed: expected ids in an IndexIDMap around it"
+            )
             try:
                 inner.make_direct_map()
             except RuntimeError as error:
-                raise BenchError(
-                    f"{_OTHERS[self._kind]} with ids of their own, or without those that were "
-                    "removed: expected ids in an IndexIDMap around it"
-                ) from error
+                raise own_ids from error
+            if (faiss.vector_to_array(inner.direct_map.array) < 0).any():  # an id comes twice
+                raise own_ids
         self._index, self._kept = inner, index  # the outer one owns the inner
         self.metric = _METRICS.get(index.metric_type, "")
         return (int(index.ntotal), int(index.d)), np.dtype("<f4")

@@ -63,7 +63,11 @@ def as_ids(values: Any, *, hexadecimal: bool = False, first: int = 0) -> Ids:
     if not lengths.all():
         row = first + int(np.argmin(lengths))
         raise BenchError(f"ids: expected an id in each row, got empty text in row {row}")
-    return array.astype(StringDType(), copy=False)
+    array = array.astype(StringDType(), copy=False)
+    for row, text in enumerate(array.tolist(), first):
+        if "\0" in text:  # which neither numpy's files nor HDF5's hold
+            raise BenchError(f"ids: expected text without a zero byte, got one in row {row}")
+    return array
 
 
 def _text(values: list[bytes], *, hexadecimal: bool) -> Ids:

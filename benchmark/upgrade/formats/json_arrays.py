@@ -11,6 +11,8 @@ from benchmark.upgrade.formats.checks import require_file
 from benchmark.upgrade.formats.records import DEEPEST, Record, RecordsSource, flat
 from benchmark.upgrade.formats.source import Shape
 
+_BESIDE = ("metadata", "payload", "properties")  # whose numbers are no vectors
+
 
 class JsonSource(RecordsSource):
     """A JSON array of objects, wherever it lies: ``data``, ``hits.hits``; or objects by id."""
@@ -30,7 +32,8 @@ class JsonSource(RecordsSource):
                 kinds = [kind for kind, _ in stack[-3:]]
                 if event == "start_map" and kinds[-1:] == ["start_array"]:
                     return prefix, False
-                if event == "number" and kinds == ["start_map", "start_map", "start_array"]:
+                in_map = event == "number" and kinds == ["start_map", "start_map", "start_array"]
+                if in_map and stack[-2][1].rpartition(".")[2] not in _BESIDE:
                     return stack[-3][1], True
                 if event in ("start_map", "start_array"):
                     stack.append((event, prefix))

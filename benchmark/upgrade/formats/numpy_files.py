@@ -46,8 +46,13 @@ class NpzSource(ArraysSource):
                 raise BenchError(f"expected at most {MOST_NAMES} arrays, got {len(members)}")
             # Only shapes: other arrays may be of any type, pickled ones too.
             names = [member.removesuffix(".npy") for member in members]
+            self._refused = list[BenchError]()
             self.arrays = {name: self._about(archive, name) for name in names}
-            self._choose()
+            try:
+                self._choose()
+            except BenchError as error:
+                only = len(self._refused) == len(names) == 1
+                raise (self._refused[0] if only else error) from None
             with archive.open(f"{self.part}.npy") as file:
                 shape, dtype, self._first = read_header(file)
         return shape, dtype
@@ -56,7 +61,8 @@ class NpzSource(ArraysSource):
         try:
             with archive.open(f"{name}.npy") as file:
                 return read_header(file)[:2]
-        except BenchError:
+        except BenchError as error:
+            self._refused.append(error)
             return (), None
 
     @contextmanager

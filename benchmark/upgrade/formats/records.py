@@ -10,22 +10,32 @@ import itertools
 import json
 import re
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.dtypes import StringDType
 from numpy.typing import NDArray
 
 from benchmark.errors import BenchError
-from benchmark.upgrade.formats.checks import MOST_DIM, MOST_NAMES, cut, listed, require_file
+from benchmark.upgrade.formats.checks import (
+    MOST_DIM,
+    MOST_NAMES,
+    another_column,
+    cut,
+    listed,
+    require_file,
+)
 from benchmark.upgrade.formats.ids import AT_ONCE
 from benchmark.upgrade.formats.source import Shape, Source
 
 Record = Mapping[str, Any]
 _VECTORS = ("vector", "embedding", "values", "embeddings", "emb", "dense_vector")
 _IDS = ("id", "_id")
+_SPARSE = {"indices", "values"}  # of a sparse vector
 DEEPEST = 6
 _LONGEST = 2**25  # bytes of a line, or of a cell
 
@@ -57,18 +67,18 @@ class RecordsSource(Source):
         found = [name for name, value in record.items() if _numbers(value) is not None]
         wanted = self.part
         if wanted:
-            close = [name for name in found if wanted in (name, name.rpartition(".")[2])]
-            if len(close) == 1:
-                return close[0]
+            close = [name for name in found if name.rpartition(".")[2] == wanted]
+            if wanted in found or len(close) == 1:
+                return wanted if wanted in found else close[0]
             raise BenchError(f"expected a field '{cut(wanted)}' of numbers, got {listed(found)}")
         for usual in _VECTORS:
             close = [name for name in found if name.rpartition(".")[2] == usual]
-            if len(close) == 1:
-                return close[0]
+            if usual in close or len(close) == 1:
+                return usual if usual in close else close[0]
         if len(found) != 1:
             raise BenchError(
                 f"expected a field with a list of numbers, got {listed(found or record)}; "
-                "FILE:FIELD or --vector-column names one"
+                + another_column(() if found else record, "FILE:FIELD or --vector-column names one")
             )
         return found[0]
 
@@ -84,7 +94,9 @@ class RecordsSource(Source):
             name for name, value in self.fields.items()
             if name != self.part and isinstance(value, str | int) and not isinstance(value, bool)
         ]  # fmt: skip
-        usual = [name for name in plain if name.rpartition(".")[2] in _IDS]
+        beside = ("", self.part.rpartition(".")[0])  # an id elsewhere is that of something else
+        parts = {name: name.rpartition(".") for name in plain}
+        usual = [name for name, (of, _, own) in parts.items() if own in _IDS and of in beside]
         usual.sort(key=lambda name: name.count("."))
         return (usual[0] if usual else None), [name for name in plain if name not in usual]
 
@@ -100,6 +112,9 @@ class RecordsSource(Source):
                 f"{cut(place)}: expected an id in each row, a {kind.__name__} as in the first, "
                 f"got {got} in row {row}"
             )
+        # numpy would make floats of all.
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise BenchError(f"{cut(place)}: expected whole numbers below 2^63, got {cut(value)}")
         return value
 
     def _blocks(self, size: int, first: int) -> Iterator[NDArray[Any]]:
@@ -170,6 +185,8 @@ class CsvSource(RecordsSource):
                 return
             has_header = not any(_numbers(cell) is not None for cell in first)
             names = first if has_header else [str(k + 1) for k in range(len(first))]
+            if again := [name for name, n in Counter(names).items() if n > 1]:
+                raise BenchError(f"expected each column once, got '{cut(again[0])}' twice")
             if not has_header:
                 yield dict(zip(names, first, strict=True))
             for row, cells in enumerate(rows, int(not has_header)):
@@ -181,7 +198,7 @@ class CsvSource(RecordsSource):
                     )
                 yield dict(zip(names, cells, strict=True))
 
-    def _cells(self, file: IO[str]) -> Iterator[list[str]]:
+    def _cells(self, file: IO[str]) -> Iterator[list[Any]]:
         yield from (cells for cells in csv.reader(_lines(file), strict=True,
                                                   delimiter=self._separator) if cells)  # fmt: skip
 
@@ -198,13 +215,14 @@ class CopySource(TsvSource):
 
     format = "COPY"
 
-    def _cells(self, file: IO[str]) -> Iterator[list[str]]:
+    def _cells(self, file: IO[str]) -> Iterator[list[Any]]:
         for text in _lines(file):
             line = text.rstrip("\r\n")
             if line == "\\.":
                 return
             if line:
-                yield [_unescaped(cell) for cell in line.split("\t")]
+                cells = line.split("\t")
+                yield [None if cell == r"\N" else _unescaped(cell) for cell in cells]
 
 
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -245,7 +263,7 @@ def flat(value: Any, row: int) -> dict[str, Any]:
         before, inner, depth = waiting.pop()
         for key, each in inner.items():
             name = f"{before}{key}"
-            if isinstance(each, dict) and depth < DEEPEST:
+            if isinstance(each, dict) and depth < DEEPEST and each.keys() != _SPARSE:
                 waiting.append((f"{name}.", each, depth + 1))
             else:
                 out[name] = each
@@ -255,7 +273,8 @@ def flat(value: Any, row: int) -> dict[str, Any]:
 def _in_parts(rows: Iterator[Any], size: int) -> Iterator[NDArray[Any]]:
     """Rows as arrays of so many of them."""
     while part := list(itertools.islice(rows, size)):
-        yield np.array(part)
+        is_text = all(isinstance(value, str) for value in part)
+        yield np.array(part, StringDType() if is_text else None)
 
 
 @contextmanager
