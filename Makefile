@@ -33,7 +33,7 @@ slow: $(STAMP)  ## The tests that take minutes; run before a release.
 	$(BIN)/pytest -m "slow"
 
 # Small disks are mounted by root alone; without, those parts are skipped.
-reliability: $(STAMP)  ## The campaigns of docs/reliability.md and their figures: about an hour.
+reliability: $(STAMP)  ## The campaigns of docs/reliability.md and their figures: about an hour and a half.
 	RELIABILITY=docs/reliability RELIABILITY_FUZZ_SECONDS=600 $(BIN)/pytest tests/reliability
 	$(BIN)/python docs/generate.py docs/reliability.md
 

@@ -20,13 +20,19 @@ def batch_rows() -> Iterator[tuple[str, str]]:
 
 
 def first_run_lines() -> list[str]:
-    """The quickest tracks with their minutes under one protocol, those without records too."""
+    """The quickest track for a try, and the quickest with a board, by minutes of one protocol."""
     known = {name: first_runs(_PROTOCOL, name) for name in registry.track_files()}
     minutes = {name: min(of.values()) / 60 for name, of in known.items() if of}
-    (first, quick), (second, next_one), *_ = sorted(minutes.items(), key=lambda each: each[1])
+    boards = {track for _, track in first_runs(_PROTOCOL)}
+    (first, quick), (second, next_one) = (
+        min((minutes[name], name) for name in minutes if (name in boards) == ranked)[::-1]
+        for ranked in (False, True)
+    )
     return [
-        f"The cheapest track is `{first}`: about {quick:.1f} minutes for your method and "
-        f"`independent` under `{_PROTOCOL}`, with one seed on one core. `{second}` takes "
-        f"{next_one:.1f}. `bench list tracks` prints the minutes of every track that has records, "
-        "`bench run ... --dry-run` those of a run; they are of the committed records' processors."
+        f"To try a method, `{first}` takes about {quick:.1f} minutes for it and `independent` "
+        f"under `{_PROTOCOL}`, with one seed on one core, by the time of the track that it "
+        f"extends; it has no board. Of those with one the quickest is `{second}`, {next_one:.1f} "
+        "minutes; its data may be needed (`bench info TRACK`). `bench list tracks` prints the "
+        "minutes of each track under its quickest protocol, `bench run ... --dry-run` those of a "
+        "run; they are of the committed records' processors."
     ]

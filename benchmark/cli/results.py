@@ -154,7 +154,7 @@ def models(
 
 @app.command(
     epilog="Examples: `bench results details results -p open-class -t glyphs -m bct,fct` · "
-    "`bench results details results -m fct --data-root DIR`"
+    "`bench results details results -m fct --data-root omniglot=DIR`"
 )
 def details(
     runs: options.Runs = None, methods: options.Methods = "", protocols: options.Protocols = "",
