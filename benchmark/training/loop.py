@@ -133,6 +133,8 @@ class Trainer:
         model, wrapped = fabric.setup(system, plain)
         curve = Curve(steps_an_epoch=an_epoch)
         checkpoint = {"system": system, "optimizer": plain, "rates": rates, "curve": curve}
+        if scaler := getattr(fabric.strategy.precision, "scaler", None):  # of 16-mixed
+            checkpoint["scaler"] = scaler
         path = None if self.folder is None else self.folder / f"{name}.checkpoint.pt"
         if path is not None:
             _resume(checkpoint, path)

@@ -10,6 +10,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lightning_fabric import Fabric
+from lightning_fabric.plugins import MixedPrecision
 from torch import nn
 
 from benchmark.config.recipes import Recipe
@@ -330,6 +332,21 @@ def test_a_kill_changes_nothing(trainer, tmp_path, kills):
     got, curve = noisy(trainer, tmp_path)
     assert same(got, wanted)
     assert curve == wanted_curve
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of")  # a step that is passed over is none
+def test_a_kill_does_not_reset_the_scale_of_the_loss(trainer, tmp_path, monkeypatch):
+    """float16 begins at a scale whose steps overflow and are passed over, until it is small."""
+
+    def made(device, precision):
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**22)
+        return Fabric(accelerator="cpu", plugins=MixedPrecision("16-mixed", "cpu", scaler))
+
+    monkeypatch.setattr(loop, "make_fabric", made)
+    wanted, _ = noisy(trainer)
+    with pytest.raises(Killed):
+        noisy(trainer, tmp_path, 2)
+    assert same(noisy(trainer, tmp_path)[0], wanted)
 
 
 def test_a_finished_training_is_not_repeated(trainer, tmp_path):
