@@ -67,14 +67,12 @@ class RecordsSource(Source):
         found = [name for name, value in record.items() if _numbers(value) is not None]
         wanted = self.part
         if wanted:
-            close = [name for name in found if name.rpartition(".")[2] == wanted]
-            if wanted in found or len(close) == 1:
-                return wanted if wanted in found else close[0]
+            if field := _field(found, wanted):
+                return field
             raise BenchError(f"expected a field '{cut(wanted)}' of numbers, got {listed(found)}")
         for usual in _VECTORS:
-            close = [name for name in found if name.rpartition(".")[2] == usual]
-            if usual in close or len(close) == 1:
-                return usual if usual in close else close[0]
+            if field := _field(found, usual):
+                return field
         if len(found) != 1:
             raise BenchError(
                 f"expected a field with a list of numbers, got {listed(found or record)}; "
@@ -251,6 +249,12 @@ def _numbers(value: Any) -> Any:
     is_list = isinstance(value, list) and 0 < len(value) <= MOST_DIM
     first = value[0] if is_list else None
     return value if isinstance(first, int | float) and not isinstance(first, bool) else None
+
+
+def _field(found: list[str], name: str) -> str:
+    """The field of a name, or the only inner one that ends in it; empty for none."""
+    close = [field for field in found if field.rpartition(".")[2] == name]
+    return name if name in found else close[0] if len(close) == 1 else ""
 
 
 def flat(value: Any, row: int) -> dict[str, Any]:
