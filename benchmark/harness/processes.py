@@ -135,10 +135,14 @@ def execute_in_processes(
     workers: Workers, stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
     progress: PlanProgress,
 ) -> None:  # fmt: skip
-    """Run stages in their order, each after its inputs; BenchError if a process is killed."""
+    """Run stages, each after its inputs; BenchError if a process is killed.
+
+    Of each seed the evaluations come last: they are short, so that no process waits for a long
+    training in the end, and kernels are compiled by one process while another trains.
+    """
     if any(stage.kind == "features" for stage in stages):
         workers.prepare("timm", workers.count - 1)  # one of them reads the dataset meanwhile
-    left, missing = dict(enumerate(stages, 1)), {stage.name for stage in stages}
+    left, missing = dict(_evaluations_last(stages)), {stage.name for stage in stages}
     running: dict[Future[None], tuple[Stage, Callable[[float], None], float]] = {}
     while left or running:
         for number, stage in list(left.items()):
@@ -160,6 +164,19 @@ def execute_in_processes(
             reporter.done(stage, time.perf_counter() - started)
             progress.ended(stage, error)
             missing.discard(stage.name)
+
+
+def _evaluations_last(stages: Sequence[Stage]) -> list[tuple[int, Stage]]:
+    """Stages and their numbers, the evaluations of each seed after what else it needs."""
+    keys = list[tuple[int, bool]]()
+    seed, place = None, 0
+    for stage in reversed(stages):  # others stand before the evaluation that needs them
+        evaluates = stage.kind == "evaluate"
+        if evaluates and stage.about.seed != seed:
+            seed, place = stage.about.seed, place - 1
+        keys.append((place, evaluates))
+    order = sorted(zip(reversed(keys), range(len(stages)), strict=True))
+    return [(i + 1, stages[i]) for _, i in order]
 
 
 def _error(future: Future[None], stage: Stage, processes: int) -> RefusedError | FailedError | None:

@@ -11,6 +11,8 @@ import torch
 
 from benchmark import BenchError, run
 from benchmark.harness.execution import Compute
+from benchmark.harness.planner import make_plan
+from benchmark.harness.requests import make_request
 from benchmark.training.device import Device, parse_device, require_here
 
 
@@ -59,6 +61,21 @@ def test_processes_give_the_same_records(tmp_path, heard, monkeypatch) -> None:
     titles = heard.titles[len(heard.titles) // 2 :]
     assert not [t for t in titles if t.startswith("evaluate nccl")]
     assert titles.index("dataset toy") < titles.index("train old model (seed 1)")
+
+
+def test_processes_evaluate_a_seed_last() -> None:
+    from benchmark.harness import processes
+
+    setup = make_request(["bct", "fct"], "open-class", "toy", seeds=[0, 1]).setup
+    stages = make_plan(setup, ["bct", "fct"], [0, 1]).stages
+    found = processes._evaluations_last(stages)
+    assert dict(found) == dict(enumerate(stages, 1))
+    titles = [stage.title for _, stage in found]
+    evaluations = [i for i, title in enumerate(titles) if title.startswith("evaluate")]
+    half = len(evaluations) // 2
+    assert evaluations[-half:] == list(range(len(titles) - half, len(titles)))
+    assert titles[evaluations[half - 1]].endswith("(seed 0)")
+    assert evaluations[:half] == list(range(evaluations[0], evaluations[0] + half))
 
 
 def _killed(stage, *_) -> None:
