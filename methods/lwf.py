@@ -13,6 +13,7 @@ class LwF(CompatibleTraining[OldClassifier]):
 
     Newly added are the images whose class K does not know; where it knows every class, as with
     more data of the same classes, nothing tells old images from new ones and all of them count.
+    Tables 1 and 8 of BCT give this baseline half of the data; here it has what all methods have.
     """
 
     paper = "Li and Hoiem, Learning without Forgetting, ECCV 2016, as compared in BCT section 3.5"

@@ -23,7 +23,7 @@ from benchmark.training.data import TrainingData
 from benchmark.training.embedding import ImageSystem, load_images
 from benchmark.training.loop import Curve, Trainer
 
-TEMPERATURE = 0.1
+TEMPERATURE = 0.1  # SimCLR's code for ImageNet, on every track; its README has 0.5 for CIFAR-10
 LOCAL_AREA = (0.05, 0.4)  # DINO: share of the image that a local crop shows
 LOCAL_SIZE = 96 / 224  # DINO: its side, against the image's
 
