@@ -1,8 +1,9 @@
 """Columns of ids and vectors as options name them, of all inputs or of one."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, located, unknown
 from benchmark.upgrade.read.request import VECTORS
 
 
@@ -14,6 +15,9 @@ def columns_of(option: str, words: list[str] | None, of: Sequence[str] = VECTORS
         name, equals, column = word.partition("=")
         name = name.replace("-", "_")
         named, found = every, dict.fromkeys(VECTORS, word)
+        if equals and name not in VECTORS and get_close_matches(name, VECTORS):
+            with located(option):
+                raise unknown("input", name, VECTORS)
         if equals and name in VECTORS:
             if name not in of:
                 its = " or ".join(of).replace("_", "-")

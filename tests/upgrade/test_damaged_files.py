@@ -336,6 +336,16 @@ def test_a_missing_package(name, package, tmp_path, monkeypatch):
         sink_class(tmp_path / name)
 
 
+def test_a_missing_package_of_another_name(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.delitem(sys.modules, "benchmark.upgrade.formats.lance", raising=False)
+    monkeypatch.setitem(sys.modules, "lance", None)
+    (tmp_path / "docs.lance").mkdir()
+    said = "needs the package pylance: pip install 'compatbench\\[lance\\]'"
+    refuses(tmp_path / "docs.lance", said)
+
+
 def test_ids_beside(tmp_path):
     np.save(tmp_path / "a.npy", ROWS)
     for ids, said in [

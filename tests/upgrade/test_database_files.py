@@ -10,6 +10,8 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.hostile.databases import write_vdf
 from support.vector_files import FILES, ROWS, TEXT, refuses
@@ -18,6 +20,8 @@ from benchmark.errors import BenchError
 from benchmark.upgrade.formats import files_read, open_vectors
 from benchmark.upgrade.formats.rows import ArrayRows
 from benchmark.upgrade.read.health import compare
+
+UNIT = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
 
 
 @pytest.fixture
@@ -40,7 +44,8 @@ def test_chroma(chroma):
         assert (source.rows, source.dim, source.metric) == (12, 4, "cosine")
         ids, rows = by_id(source)
         assert ids == TEXT
-        np.testing.assert_array_equal(rows, ROWS)
+        # All are in its log, as they were added; in its graph they would be of length 1.
+        np.testing.assert_allclose(rows, UNIT, rtol=1e-6)
     assert chroma / "chroma.sqlite3" in files_read(chroma)
     with pytest.raises(BenchError, match="expected one collection, got docs"):
         open_vectors(f"{chroma}:other")
@@ -156,6 +161,9 @@ def test_vdf(tmp_path):
                                  total_vector_count=20))  # fmt: skip
     said = "12 of 20 vectors were exported, as VDF_META.json says"
     assert [line.partition(": ")[2] for line in few.told] == [said]
+    lost = open_vectors(write_vdf(tmp_path / "lost", ROWS, TEXT, exported_vector_count=16))
+    assert lost.told[-1].endswith(": expected 16 vectors as VDF_META.json says, got 12")
+    open_vectors(write_vdf(tmp_path / "unknown", ROWS, TEXT, dimensions=-1))
     for number, (changes, said) in enumerate([
         ({"data_path": "../.."}, "expected its data in the folder"),
         ({"data_path": "/etc"}, "expected its data in the folder"),
@@ -166,6 +174,24 @@ def test_vdf(tmp_path):
     for content in ("", "[]", '{"indexes": 3}', '{"indexes": {"a": [3]}}', '{"indexes": {}}'):
         (folder / "VDF_META.json").write_text(content)
         refuses(folder)
+
+
+def test_vdf_of_two_columns(tmp_path):
+    folder = write_vdf(tmp_path / "a", ROWS, TEXT, vector_columns=["vector", "other"])
+    (file,) = folder.rglob("*.parquet")
+    table = pq.read_table(file)
+    other = pa.array((2 * ROWS).tolist(), pa.list_(pa.float32()))
+    pq.write_table(table.append_column("other", other), file)
+    first = open_vectors(folder)
+    np.testing.assert_array_equal(first.read(), ROWS)
+    assert first.told[-1].endswith(
+        ": vectors of the column vector, the first; there are also other, which FOLDER:COLUMN names"
+    )
+    for name, column in ((f"{folder}:other", ""), (f"{folder}:docs/other", ""), (folder, "other")):
+        source = open_vectors(name, column)
+        np.testing.assert_array_equal(source.read(), 2 * ROWS)
+        assert not any("there are also" in line for line in source.told)
+    refuses(f"{folder}:nosuch", "expected one index")
 
 
 MANY = np.random.default_rng(0).standard_normal((2500, 8)).astype(np.float32)

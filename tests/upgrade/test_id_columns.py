@@ -184,6 +184,8 @@ def test_options_name_the_columns_of_all_inputs_or_of_one(folder):
     assert code == 2 and "new.parquet: expected a column of ids, got the name 'qid'" in err
     code, _, err = call(*given, "--id-column", "queries=qid", "--id-column", "queries=a")
     assert code == 2 and "--id-column: expected one column an input" in err
+    code, _, err = call(*given, "--id-column", "querys=qid")
+    assert code == 2 and "--id-column: unknown input 'querys'; did you mean 'queries'?" in err
     code, _, err = call(*given, "--vector-column", "vec")
     assert code == 2 and "old.parquet: expected a column 'vec', there are: __index" in err
 

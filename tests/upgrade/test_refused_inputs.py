@@ -164,6 +164,7 @@ def test_judgements_in_other_forms(made):
     ({"qrels": {}}, "expected a relevant item"),
     ({"qrels": {0: {10**6: 1.0}}}, "item: expected ids of the vectors, .* but '1000000'"),
     ({"ids": {"galery": [1]}}, "galery"),
+    ({"ids": {"queries": ["a"] * 20}}, "^queries: ids: expected each once, got 'a' in rows 0 and"),
 ])  # fmt: skip
 def test_names_and_ids_that_are_unknown(made, change, said):
     refused(made, said, **change)

@@ -81,6 +81,12 @@ def test_what_is_told(qrels):
     )
 
 
+def test_gains_are_decimals_as_programs_print_them(qrels):
+    path = qrels("q0 0 d1 0.6666666666666666\nq0 0 d2 .5\nq1 0 d1 1.\nq1 0 d2 2.5e-01\n")
+    found = Qrels.of(path, QUERIES, GALLERY)
+    assert pairs(found) == {(0, 1): 2 / 3, (0, 2): 0.5, (1, 1): 1.0, (1, 2): 0.25}
+
+
 def test_no_file_is_no_judgement():
     none = Qrels.of(None, QUERIES, GALLERY)
     assert not none.known and str(none) == "3 queries without judgements"
@@ -115,7 +121,7 @@ def test_ids_are_as_they_are_written(qrels):
     ("q0 0 d1 nan\n", "line 1: gain: expected a number, .*, got 'nan'"),
     ("q0 0 d1 1e999\n", "line 1: gain: expected a number, .*, got '1e999'"),
     ("q0 0 d1 " + "9" * 5000, "line 1: gain: expected a number, .*, got '999.*[.]{3}'"),
-    ("q0 0 d1 1e300\n", "line 1: .* of at most 9 digits on either side of the point, got '1e300'"),
+    ("q0 0 d1 1e300\n", "line 1: .* of at most 9 digits before the point .*, got '1e300'"),
     (gzip.compress(b"q0 0 d1 1\n", mtime=0), "expected text, got a file compressed by gzip"),
     (b"\x93NUMPY\x01\0v\0{'descr': '<f4'}\n", "expected text in UTF-8, got bytes that are none"),
     ("q0 0 d1 \u0661\n", "line 1: gain: expected a number"),

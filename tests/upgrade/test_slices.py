@@ -83,6 +83,9 @@ def test_row_numbers_beyond_the_queries_are_of_items(made, tmp_path):
     path.write_text("".join(f"{k}\t{'odd' if k % 2 else 'even'}\n" for k in range(900)))
     qrels = {q: {int(row): 1.0} for q, row in enumerate(made.relevant)}
     found = benchmark.upgrade(**made.whole(qrels=qrels, slices=path)).document["slices"]
+    few = {q: gains for q, gains in qrels.items() if {*gains} & {k for k in range(900) if k % 2}}
+    of_few = benchmark.upgrade(**made.whole(qrels=few, slices=path)).document["slices"]
+    assert [each["name"] for each in of_few["slices"]] == ["odd"] and of_few["unknown"] == 450
     odd = int((np.asarray(made.relevant) % 2).sum())
     counts = {each["name"]: each["queries"] for each in found["slices"]}
     assert counts == {"even": 240 - odd, "odd": odd} and found["unknown"] == 0

@@ -80,8 +80,10 @@ class Condition:
     def figure_in(self, document: Mapping[str, Any]) -> float | None:
         """The figure in a report; None where it has none.
 
+        A strategy that is left out has none: of several models one may have it.
+
         Raises:
-            BenchError: If the strategy is not among those of the report.
+            BenchError: If the report does not know the strategy.
         """
         if self.figure == DECIDED:
             return float(document["verdict"]["decided"])
@@ -89,9 +91,7 @@ class Condition:
         name = self.strategy or document["verdict"]["strategy"]
         if self.figure == "upgrade" and not self.strategy:
             name = "re-embed"
-        why = document["left_out"]
-        require_there([self], {each: why[each] for each in why.keys() - by_name.keys()})
-        require_known([self], by_name)
+        require_known([self], by_name.keys() | document["left_out"].keys())
         if name not in by_name:
             return None
         if self.figure == "share" and document["verdict"]["share_of"] == SCORE:

@@ -41,6 +41,9 @@ _PACKAGES = {
     "parquet": "pyarrow", "arrow": "pyarrow", "vdf": "pyarrow", "hdf5": "h5py",
     "json_arrays": "ijson", "lance": "lance",
 }  # fmt: skip
+"""Module of a format -> package that it imports."""
+_EXTRAS = {"lance": ("pylance", "lance")}
+"""Where they differ from the import's and from ``vectors``: the package's name and its extra."""
 _PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
 _FOLDERS = {"VDF_META.json": ".vdf", "chroma.sqlite3": ".chroma"}
 """Files by which a folder is known."""
@@ -157,8 +160,9 @@ def _load(place: str, name: str) -> Any:
         package = _PACKAGES.get(module)
         if package is None or (error.name or "").partition(".")[0] != package:
             raise
+        package, extra = _EXTRAS.get(module, (package, "vectors"))
         raise BenchError(
-            f"{name}: {module} needs the package {package}: pip install 'compatbench[vectors]'"
+            f"{name}: {module} needs the package {package}: pip install 'compatbench[{extra}]'"
         ) from error
 
 

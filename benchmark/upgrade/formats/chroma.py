@@ -165,7 +165,9 @@ class ChromaSource(Source):
         raw, encoding = db.execute(query, (seq,)).fetchone()
         if encoding != "FLOAT32" or not isinstance(raw, bytes) or len(raw) != 4 * self.dim:
             raise BenchError(f"expected {self.dim} numbers of FLOAT32 in record {seq}")
-        return np.frombuffer(raw, "<f4")
+        vector: NDArray[np.float32] = np.frombuffer(raw, "<f4")
+        length = np.linalg.norm(vector) if self.metric == "cosine" else 0.0
+        return vector / length if length > 0 else vector  # of length 1, as in the graph
 
 
 def _labels(folder: Path) -> Iterator[tuple[str, int]]:

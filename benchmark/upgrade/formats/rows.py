@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.contract.arrays import as_vectors, incomparable, require_finite
-from benchmark.errors import BenchError
+from benchmark.errors import BenchError, located
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.upgrade.formats.ids import as_ids, require_unique
 from benchmark.upgrade.formats.source import Source
@@ -31,10 +31,13 @@ class ArrayRows:
             raise BenchError(f"{name}: expected numbers [n, dim], got {got}")
         self.name, self.array, self.dtype = name, array, array.dtype
         self.rows, self.dim = array.shape
-        self.ids = None if ids is None else as_ids(ids)
-        if self.ids is not None:
+        self.ids = None
+        if ids is None:
+            return
+        with located(name):
+            self.ids = as_ids(ids)
             if len(self.ids) != self.rows:
-                raise BenchError(f"{name}: expected {self.rows} ids, got {len(self.ids)}")
+                raise BenchError(f"expected {self.rows} ids, got {len(self.ids)}")
             require_unique(self.ids)
 
     def vectors(

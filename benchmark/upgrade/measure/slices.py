@@ -94,6 +94,7 @@ def _members(study: Study) -> tuple[dict[str, Ints], int, int]:
             out.setdefault(label, set()).update(by_query.get(known[each], ()))
         else:
             unknown += 1
+    unknown += sum(not out.get(label, True) for _, label in inputs.slices)  # of no query at all
     return (
         {label: np.array(sorted(rows), np.int64) for label, rows in sorted(out.items()) if rows},
         unknown,

@@ -186,7 +186,7 @@ def read_queries(
     return Inputs(
         request, Gallery(old, new, embedded, distance, cluster), [], vectors, old_vectors, qrels,
         criterion, query_ids, old.ids,
-        {} if request.texts is None else read_texts(Path(request.texts)), reads, own,
+        {} if request.texts is None else read_texts(Path(request.texts), query_ids), reads, own,
         () if request.slices is None
         else read_slices(Path(request.slices), query_ids, gallery_ids), tuple(told),
     )  # fmt: skip

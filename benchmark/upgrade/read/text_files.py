@@ -25,7 +25,7 @@ _SLICES = ("id", "slice")
 _MOST_SLICES = 1000
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd",
            b"PK\x03\x04": "zip"}  # fmt: skip
-_GAIN = re.compile(rb"[+-]?\d{1,9}(\.\d{1,9})?")
+_GAIN = re.compile(rb"[+-]?(\d{1,9}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?0?\d)?")
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def read_qrels(path: Path) -> NamedQrels:
         query, item, gain = _columns(line, raw, _BEIR) if is_beir else _trec(line, raw)
         if not _GAIN.fullmatch(gain):
             raise BenchError(
-                f"line {line}: gain: expected a number, as 2 or 0.5, of at most 9 digits on either "
-                f"side of the point, got {shown(_loose(gain))}"
+                f"line {line}: gain: expected a number, as 2, 0.5 or 5e-1, of at most 9 digits "
+                f"before the point and 20 after it, got {shown(_loose(gain))}"
             )
         queries.append(names[0].setdefault(_name(line, "query", query), len(names[0])))
         items.append(names[1].setdefault(_name(line, "item", item), len(names[1])))
@@ -102,13 +102,22 @@ def read_labels(path: Path, ids: Ids) -> Ids:
     return out
 
 
-def read_texts(path: Path) -> dict[str, str]:
-    """Read id -> text, from BEIR's JSON lines (``_id``, ``text``) or from lines of two columns."""
+def read_texts(path: Path, ids: Ids) -> dict[str, str]:
+    """Read id -> text, from BEIR's JSON lines (``_id``, ``text``) or from lines of two columns.
+
+    Raises:
+        BenchError: If a line is something else, or none is of these ids.
+    """
     with located(str(path)):
         if path.suffix.lower() == ".jsonl":
-            return read_json_texts(path)
-        rows = (_columns(line, raw, ("id", "text")) for line, raw in _lines(path))
-        return {_decoded(name): _decoded(text) for name, text in rows}
+            texts = read_json_texts(path)
+        else:
+            rows = (_columns(line, raw, ("id", "text")) for line, raw in _lines(path))
+            texts = {_decoded(name): _decoded(text) for name, text in rows}
+        if texts and (rows_of(list(texts), ids) < 0).all():
+            first = shown(next(iter(texts)))
+            raise BenchError(f"expected ids of queries, got none; the first is {first}")
+        return texts
 
 
 def read_json_texts(path: Path, most: int = _MOST_BYTES, *, titled: bool = False) -> dict[str, str]:
