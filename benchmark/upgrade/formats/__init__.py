@@ -43,7 +43,7 @@ _PACKAGES = {
 }  # fmt: skip
 """Module of a format -> package that it imports."""
 _EXTRAS = {"lance": ("pylance", "lance")}
-"""Where they differ from the import's and from ``vectors``: the package's name and its extra."""
+"""Packages, and the extras that have them, where they are not the import and ``vectors``."""
 _PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
 _FOLDERS = {"VDF_META.json": ".vdf", "chroma.sqlite3": ".chroma"}
 """Files by which a folder is known."""
