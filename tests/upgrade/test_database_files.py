@@ -19,7 +19,7 @@ from support.vector_files import FILES, ROWS, TEXT, refuses
 from benchmark.errors import BenchError
 from benchmark.upgrade.formats import files_read, open_vectors
 from benchmark.upgrade.formats.rows import ArrayRows
-from benchmark.upgrade.read.health import compare
+from benchmark.upgrade.read.health import compare, examine_file
 
 UNIT = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
 
@@ -163,6 +163,9 @@ def test_vdf(tmp_path):
     assert [line.partition(": ")[2] for line in few.told] == [said]
     lost = open_vectors(write_vdf(tmp_path / "lost", ROWS, TEXT, exported_vector_count=16))
     assert lost.told[-1].endswith(": expected 16 vectors as VDF_META.json says, got 12")
+    *_, model, said = examine_file(lost)
+    assert str(model) == "ok    vectors are by all-MiniLM-L6-v2, as VDF_META.json says"
+    assert str(said) == "LOOK  expected 16 vectors as VDF_META.json says, got 12"
     open_vectors(write_vdf(tmp_path / "unknown", ROWS, TEXT, dimensions=-1))
     for number, (changes, said) in enumerate([
         ({"data_path": "../.."}, "expected its data in the folder"),

@@ -156,6 +156,8 @@ def examine(tally: VectorTally, name: str, stored: str = "float32") -> list[Rema
 def examine_file(source: Rows) -> list[Remark]:
     """Findings about a file: its ids, which are read first as they may be refused, and its vectors.
 
+    Then what a report tells of the file: what its format says, and what was chosen or left out.
+
     Raises:
         BenchError: As the report, if ids are none, or vectors cannot be read.
     """
@@ -165,7 +167,15 @@ def examine_file(source: Rows) -> list[Remark]:
         kind = "whole numbers" if ids.dtype.kind == "i" else "text"
         words = f"ids: {len(ids):,}, {kind}, each once"
     rows, *others = examine(look(source), name, str(source.dtype))
-    return [rows, Remark(name, "own ids", words, value=0 if ids is None else len(ids)), *others]
+    told = [
+        Remark(
+            name, "told", line.removeprefix("Warning: ").removeprefix(f"{name}: "),
+            line.startswith("Warning: "),
+        )
+        for line in source.told
+    ]  # fmt: skip
+    own = Remark(name, "own ids", words, value=0 if ids is None else len(ids))
+    return [rows, own, *others, *told]
 
 
 def compare(old: Rows, new: Rows) -> Iterator[Remark]:
