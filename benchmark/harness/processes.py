@@ -138,7 +138,7 @@ def execute_in_processes(
     """Run stages, each after its inputs; BenchError if a process is killed.
 
     Of each seed the evaluations come last: they are short, so that no process waits for a long
-    training in the end, and kernels are compiled by one process while another trains.
+    training in the end.
     """
     if any(stage.kind == "features" for stage in stages):
         workers.prepare("timm", workers.count - 1)  # one of them reads the dataset meanwhile

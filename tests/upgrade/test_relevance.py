@@ -161,7 +161,8 @@ def test_class_labels(tmp_path, qrels):
     np.save(tmp_path / "g.npy", [1, 2, 1])
     wanted = {(0, 1): 1.0, (1, 0): 1.0, (1, 2): 1.0}
     text = qrels("id\tlabel\nd2\t1\nother\t4\nd3\t1\nd1\t2\n", "g.tsv")
-    for gallery in (tmp_path / "g.npy", text):
+    np.save(tmp_path / "floats.npy", [1.0, 2.0, 1.0])
+    for gallery in (tmp_path / "g.npy", tmp_path / "floats.npy", text):
         found = read_class_labels(tmp_path / "q.npy", gallery, QUERIES, GALLERY)
         assert pairs(found) == wanted
         assert str(found) == ("3 relevant pairs of 2 queries; 1 query has none and is left out")

@@ -124,7 +124,7 @@ DAMAGES = {
                 lambda path, old, _: write(path, old[:5], np.arange(5))),
     "reads": ("reads", "reads.tsv", "line 1: reads: expected a whole number, got 'many'",
               text("item-1\tmany\n")),
-    "texts of others": ("query_texts", "texts.tsv", "expected ids of queries, got none; the first ",
+    "texts of others": ("query_texts", "texts.tsv", "expected ids of queries, got none, the first ",
                         text("x0\twords\n")),
     "never read": ("reads", "reads.tsv", "expected reads of items, got 0 of each item",
                    text("item-1\t0\n")),

@@ -251,10 +251,7 @@ def _labels(path: Path, ids: Ids) -> Ids:
         if path.suffix.lower() != ".npy":
             return read_labels(path, ids)
         with reading("npy"):
-            labels = read_flat(path, "labels")
-            if labels.dtype.kind == "f":
-                raise BenchError(f"expected labels, whole numbers or text, got {labels.dtype}")
-            labels = as_ids(labels)
+            labels = as_ids(read_flat(path, "labels"))
         if len(labels) != len(ids):
             raise BenchError(f"expected {len(ids)} labels, one a vector, got {len(labels)}")
         return labels

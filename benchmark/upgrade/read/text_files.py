@@ -116,7 +116,7 @@ def read_texts(path: Path, ids: Ids) -> dict[str, str]:
             texts = {_decoded(name): _decoded(text) for name, text in rows}
         if texts and (rows_of(list(texts), ids) < 0).all():
             first = shown(next(iter(texts)))
-            raise BenchError(f"expected ids of queries, got none; the first is {first}")
+            raise BenchError(f"expected ids of queries, got none, the first is {first}")
         return texts
 
 
