@@ -124,10 +124,12 @@ def verdict_table(records: Records) -> TextTable:
 
 
 def kept_table(records: Records) -> TextTable:
-    """The share of the upgrade that strategies keep, by pair: means over corpora."""
+    """The share of the upgrade that strategies keep, by pair: means over corpora that have one."""
     lines = []
-    for name, its in analysis.by_pair(analysis.upgrades(records)).items():
-        sides = [float(np.mean([analysis.whole(r, s) for r in its])) for s in (KEEP, REEMBED)]
+    both = (KEEP, REEMBED)
+    told = [r for r in analysis.upgrades(records) if not math.isnan(analysis.share(r, REEMBED))]
+    for name, its in analysis.by_pair(told).items():
+        sides = [float(np.mean([analysis.whole(r, s) for r in its])) for s in both]
         shares = [_mean(_share_kept(r, strategy) for r in its) for strategy in SHOWN]
         lines.append([name, str(len(its)), *map(number, sides), *shares])
     heads = ("corpora", "old", "new", *SHOWN)

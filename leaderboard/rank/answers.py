@@ -191,7 +191,12 @@ def board_answer(board: RankedBoard) -> dict[str, Any]:
         if needs := [HELD[need] for need in held(board.info[best])]:
             lines.append(f"It needs {' and '.join(needs)}.")
             if other := next((m for m in fit if not held(board.info[m])), None):
-                lines.append(f"With pictures and vectors alone, {other} {keeps(effects[other])}.")
+                beyond = board.beyond(other)
+                doubt = beyond.ends is not None and not beyond.is_above(0)
+                same = ", which cannot be told from doing without any method" * doubt
+                lines.append(
+                    f"With pictures and vectors alone, {other} {keeps(effects[other])}{same}."
+                )
         lines.append(f"Worst moment: {worst_words(board, effect)}.")
     lines += direct
     plain = plain_words(board, fit[0] if fit else None)

@@ -238,6 +238,21 @@ def test_an_answer_that_asks_for_more_names_the_best_that_does_not():
     assert without == "With pictures and vectors alone, l2 keeps 50 % ± 0 of the upgrade."
 
 
+def test_of_the_method_that_needs_nothing_it_is_told_where_it_is_not_above_no_method():
+    records = [
+        make_record(method, cross, 0.9, seed)
+        for seed in SEEDS
+        for method, cross in (
+            ("independent", 0.01), ("cascade", 0.85), ("l2", (0.48, 0.56, 0.52)[seed]),
+        )
+    ]  # fmt: skip
+    without = answers.board_answer(boards_of(records)[0])["lines"][2]
+    assert without == (
+        "With pictures and vectors alone, l2 keeps 5 % ± 25 of the upgrade, which cannot be told "
+        "from doing without any method."
+    )
+
+
 def test_the_row_of_keeping_the_old_model_stands_where_it_belongs(several):
     rows = [r for r in tables.ranking(several, "cmc_at_1").rows if r.kind != "bound"]
     names = [row.labels[1].text for row in rows]

@@ -52,6 +52,16 @@ def test_interval_is_students_over_the_differences_within_a_seed(said) -> None:
     assert line.estimate.value == pytest.approx(0.02)
 
 
+def test_where_training_does_not_pay_nothing_is_decided(said) -> None:
+    records = [*seeds("fct", 0.6, 0.61, 0.62), *seeds("bct", 0.5, 0.51, 0.52)]
+    alone = seeds("independent", 0.1, 0.1, 0.1, own=0.8)
+    assert said([*records, *alone], ABOVE).on_track("glyphs") == "agrees"
+    for raw, expected in ((0.79, "agrees"), (0.81, "cannot tell")):
+        beside = seeds("raw-features", 0.1, 0.1, 0.1, own=raw)
+        found = said([*records, *alone, *beside], ABOVE)
+        assert found.on_track("glyphs") == expected
+
+
 @pytest.mark.parametrize(
     ("fct", "bct", "verdict"),
     [

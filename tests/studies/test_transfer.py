@@ -186,6 +186,13 @@ def test_orders_of_records() -> None:
     assert (found.tau.value, found.reason) == (-1.0, "2 methods")
 
 
+def test_where_training_does_not_pay_there_is_no_order() -> None:
+    records = board("glyphs", bct=0.5, fct=0.6, independent=0.02)
+    raw = [make_record("raw-features", 0.1, own=0.99, seed=s, track="glyphs") for s in range(3)]
+    assert {o.place for o in measured_orders(records, RULES)} == {"glyphs"}
+    assert measured_orders(records + raw, RULES) == []
+
+
 def test_areas_are_of_the_own_order() -> None:
     def record(method, **areas):
         orders = {name: {"area": {"map": area}} for name, area in areas.items()}

@@ -13,6 +13,7 @@ from benchmark.records.record import Record
 from benchmark.report import select
 from benchmark.report.comparable import comparable
 from benchmark.report.costs import added_parameters
+from benchmark.report.outcome import unpaid
 from benchmark.report.tables import backfilling
 from benchmark.studies.claims.language import (
     EACH,
@@ -44,7 +45,11 @@ class MissingValueError(Exception):
 
 
 class Values:
-    """Numbers of comparable records, by protocol, track, method and the run's changes."""
+    """Numbers of comparable records, by protocol, track, method and the run's changes.
+
+    Where training does not beat the raw features of a frozen backbone nothing is looked at, as
+    such a track is no board either.
+    """
 
     def __init__(self, records: Iterable[Record]) -> None:
         found: dict[tuple[str, str], list[Record]] = {}
@@ -52,6 +57,8 @@ class Values:
             found.setdefault((record.protocol, record.track), []).append(record)
         self._records: dict[tuple[str, str, str, str], list[Record]] = {}
         for (protocol, track), here in found.items():
+            if unpaid([r for r in here if not r.changed]):
+                continue
             for r in comparable(here):
                 key = (protocol, track, r.method, _changes(r.changed))
                 self._records.setdefault(key, []).append(r)
@@ -199,7 +206,8 @@ def room(records: Sequence[Record], metric: str, *, old: bool = False) -> float 
     found = []
     for record in records:
         cases = [select.lower_case([record]), *([] if old else [select.self_case([record])])]
-        ends = [score for case in cases if (score := select.score(record, case, metric))]
+        scores = [select.score(record, case, metric) for case in cases]
+        ends = [score for score in scores if score is not None]
         if ends:
             found.append(max(ends) - (chance_of(record, metric) or 0.0))
     return math.fsum(found) / len(found) if found else None

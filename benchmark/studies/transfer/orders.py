@@ -22,6 +22,7 @@ from benchmark.records.record import Record
 from benchmark.report import select
 from benchmark.report.comparable import comparable
 from benchmark.report.notes import track_kind
+from benchmark.report.outcome import unpaid
 from benchmark.report.scenarios import classes_of, networks_of
 from benchmark.report.tables import backfilling
 
@@ -113,7 +114,8 @@ def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Met
 
     Of several versions of a protocol or track the newest counts, of several old models of a seed
     independent's. Methods that lack a seed that most of them have, or of which a training diverged,
-    are left out, as are those that the rules leave out.
+    are left out, as are those that the rules leave out. Where training does not beat the raw
+    features of a frozen backbone there is no order.
     """
     found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
@@ -121,6 +123,8 @@ def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Met
             found.setdefault((record.protocol, record.track), []).append(record)
     orders = []
     for here in (found[key] for key in sorted(found)):
+        if unpaid(here):
+            continue
         kept = comparable(here)
         diverged = {r.method for r in kept if r.diverged}  # scores say nothing of it
         kept = [r for r in kept if r.method not in diverged]
