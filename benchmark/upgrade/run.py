@@ -19,7 +19,7 @@ from benchmark.upgrade.measure.cascade_depth import cascade_depths
 from benchmark.upgrade.measure.compressed import compressed
 from benchmark.upgrade.measure.pairs_curve import pairs_curve
 from benchmark.upgrade.measure.slices import slices
-from benchmark.upgrade.measure.study import Study, between, study
+from benchmark.upgrade.measure.study import Study, saved, study
 from benchmark.upgrade.measure.thresholds import thresholds
 from benchmark.upgrade.read.apart import read_apart
 from benchmark.upgrade.read.gallery import Cluster
@@ -251,7 +251,4 @@ def _reported(judged: _Judged, tell: Tell, models: ModelComparison | None = None
             sections[name] = make()
     sections |= {"models": models, "alignment": judged.alignment}
     document = make_document(result, judged.evidence, decision, judged.findings, sections)
-    fit = None if decision.name is None else result.outcomes[decision.name].strategy.fitted
-    return UpgradeReport(
-        document, between(result, decision.name) if fit is None else fit.conversion
-    )
+    return UpgradeReport(document, saved(result, decision.name, tell))

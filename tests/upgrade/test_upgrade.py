@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import get_type_hints
 
 import numpy as np
@@ -21,13 +21,14 @@ from benchmark.upgrade.decide.verdict import Evidence, decide
 from benchmark.upgrade.fit.maps import fit
 from benchmark.upgrade.formats.rows import ArrayRows
 from benchmark.upgrade.measure import list_estimate
-from benchmark.upgrade.measure.study import between
+from benchmark.upgrade.measure.study import queries_between, rotation, saved, seen_pairs
 from benchmark.upgrade.read.inputs import read_inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Constraints, UpgradeRequest, missing
 from benchmark.upgrade.show.page import render
-from benchmark.upgrade.show.tables import tables
+from benchmark.upgrade.show.tables import basis, tables
 from benchmark.upgrade.show.wording import headline, reasons
 
+quiet = lambda words: None  # noqa: E731
 ALL_DRAWS = list_estimate.DRAWS
 
 
@@ -84,13 +85,42 @@ def test_a_planted_rotation_is_recommended_with_the_right_loss(made, report):
 
 
 def test_queries_between_both_models_can_be_had(studies):
-    """By the conversion that a report saves, to the score that was told but for the share."""
+    """By the conversion that a report saves, turned by all pairs that the scored ones saw."""
     for each in studies:
-        made, inputs = between(each, "midpoint"), each.inputs
+        made, inputs = saved(each, "midpoint", quiet), each.inputs
         mine = made.view(inputs.queries, inputs.old_queries)
-        np.testing.assert_allclose(mine, each.first.plan.lists["midpoint"].queries, atol=1e-5)
-        assert between(each, "slerp").params["share"] == each.first.shares[2]
-        assert between(each, KEEP) is None
+        turned = rotation(inputs, seen_pairs(each.saved_on))
+        expected = queries_between(inputs, turned)["midpoint"]
+        np.testing.assert_allclose(mine, expected, atol=1e-5)
+        assert saved(each, "slerp", quiet).params["share"] == each.first.shares[2]
+        assert saved(each, KEEP, quiet) is None
+
+
+def test_a_saved_map_has_seen_all_that_the_scored_ones_saw(studies):
+    for each in studies:
+        sample = each.saved_on
+        seen = np.any([fold.sample.fitted for fold in each.folds], axis=0)
+        np.testing.assert_array_equal(sample.fitted, seen)
+        assert sample.fitted.sum() > max(fold.sample.fitted.sum() for fold in each.refits)
+        mine = saved(each, "linear", quiet)
+        again = fit("linear", sample.old[seen], sample.new[seen], "cosine", 0).conversion
+        np.testing.assert_array_equal(mine.convert(sample.old), again.convert(sample.old))
+
+
+def test_a_saved_map_is_as_good_as_it_was_told():
+    """Few pairs for so many numbers, half of them relevant: the first fit has too few of them."""
+    made = planted(noise=1.0, n=400, q=190, dim=96)
+    worse = 2.5 * np.random.default_rng(5).standard_normal(made.old_queries.shape)
+    made = replace(made, old_queries=(made.old_queries + worse).astype(np.float32))
+    report = benchmark.upgrade(**made.whole(maps="linear"), wanted=0.2, old_model=False)
+    assert report.recommended == "linear"
+    told = by_name(report)["linear"]["score"]
+    items = report.conversion.convert(made.old)
+    mine = ndcg(all_scores(made.queries, items), made.relevant).mean()
+    assert mine >= told["value"] - 0.005
+    fitted, saved_on = (report.document["inputs"][name] for name in ("fitted", "saved_on"))
+    assert (fitted, saved_on) == (299, 400)
+    assert "A map that is saved is fitted on 400." in " ".join(basis(report.document))
 
 
 def test_scores_of_a_sample_are_those_of_everything_embedded(studies):
@@ -309,9 +339,10 @@ def test_costs_are_those_of_the_users_numbers(report):
     assert found["procrustes:query"]["cost"]["hours"] == 0
 
 
-def test_pairs_and_backfilling(report):
+def test_pairs_and_backfilling(sampled):
+    report, study = sampled
     curve = report.document["pairs"]
-    assert [p["pairs"] for p in curve["points"]] == [report.document["inputs"]["fitted"]]
+    assert [p["pairs"] for p in curve["points"]] == [study.first.sample.fitted.sum()]
     (order,) = report.document["backfilling"]
     scores = [p["value"] for p in order["points"]]
     assert order["worst"]["value"] == min(scores)

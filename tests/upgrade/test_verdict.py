@@ -338,7 +338,9 @@ def test_one_of_many_that_keeps_enough_by_luck_is_not_taken():
     alone = {OLD: few(0, 200), NEW: new, QUERY_MAP: lost}
     others = {replace(QUERY_MAP, name=f"map {k}"): few(10 + k, 200) for k in range(9)}
     assert verdict(of_scores(alone), wanted=0.75).name == "linear:query"
-    assert verdict(of_scores(alone | others), wanted=0.75).name == REEMBED
+    said = verdict(of_scores(alone | others), wanted=0.75)
+    assert said.name == REEMBED
+    assert "linear:query does by its own interval, but not surely as one of the" in said.reason
 
 
 def test_what_is_better_than_both_models_is_named():

@@ -26,7 +26,7 @@ The rule, in this order, among strategies that the user can follow:
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -259,14 +259,27 @@ def _choose(
     return name, reason
 
 
+def _alone(evidence: Evidence, names: Sequence[str], wanted: float) -> str:
+    """The best of those whose own interval lies above the wanted share, which is not enough."""
+    lows = {n: share.low for n in names if (share := evidence.shares[n]) and share.low is not None}
+    best = max(lows, key=lows.__getitem__, default=None)
+    if best is None or lows[best] < wanted:
+        return ""
+    return (
+        f"; {best} does by its own interval, but not surely as one of the several strategies that "
+        "were tried"
+    )
+
+
 def _nothing(evidence: Evidence, possible: list[str], wanted: float) -> str:
     reason = f"nothing cheaper surely keeps {100 * wanted:g} % of {evidence.what}"
     if evidence.likely and not evidence.better:
         reason += f", which is likely, but not sure ({_too_few(evidence)})"
-    tried = (n for n in possible if evidence.outcomes[n].strategy.effort < _ALL)
-    equal = [n for n in tried if n != KEEP and evidence.equal(n)]
+    tried = [n for n in possible if evidence.outcomes[n].strategy.effort < _ALL]
+    short = [n for n in tried if n != KEEP]
+    equal = [n for n in short if evidence.equal(n)]
     if not equal:
-        return reason
+        return reason + _alone(evidence, short, wanted)
     return (
         f"{reason}: {equal[0]} answers every query as well, but only {evidence.changed:,} are "
         "changed at all"

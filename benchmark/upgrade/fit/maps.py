@@ -72,7 +72,9 @@ def chosen_maps(words: str | Iterable[str]) -> list[str]:
             continue
         registry.method_file(name)
         is_map = issubclass(registry.method_class(name.partition(":")[0]), FeatureTransformation)
-        if not is_map or not _needs_pairs(name):
+        if not is_map:
+            raise BenchError(f"maps: {name} is no map of vectors{nearest('', map_labels())}")
+        if not _needs_pairs(name):
             known = nearest(name, map_labels())
             raise BenchError(f"maps: {name} needs more than pairs of vectors{known}")
         labels.append(name)

@@ -35,6 +35,7 @@ from benchmark.upgrade.read.gallery import EmbeddedSample, Whole, one_pass
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.qrels import RelevantPairs
 from benchmark.upgrade.read.request import KEEP, REEMBED, Interim, Tell, prefixed
+from benchmark.upgrade.read.sampling import MOST_PAIRS, at_most
 from benchmark.upgrade.search.lists import ResultList
 from benchmark.upgrade.search.strategies import (
     BETWEEN,
@@ -101,7 +102,7 @@ class Study:
     relevant: RelevantPairs  # those that count
     ranks: dict[str, Ints]  # strategy -> rank of each counted pair
     n_gallery: int  # items of the gallery that is searched
-    first: Fold  # the one whose maps are reported, and saved
+    first: Fold  # the one whose maps are reported
     refits: Sequence[Fold]  # the same maps fitted on other items; none where few were seen
 
     @property
@@ -113,6 +114,19 @@ class Study:
     def folds(self) -> Sequence[Fold]:
         """Those whose maps score the gallery's items, each item by one that has not seen it."""
         return self.refits or [self.first]
+
+    @property
+    def plan(self) -> StrategyPlan:
+        """The strategies, each item scored by maps that have not seen it."""
+        plans = [fold.plan for fold in self.folds]
+        return cross_fitted(self.first.plan, plans, samples_of(self.folds))
+
+    @property
+    def saved_on(self) -> EmbeddedSample:
+        """The sample, fitted on what the maps saw that score it: those of a map that is saved."""
+        seen = np.logical_or.reduce([fold.sample.fitted for fold in self.folds])
+        rng = np.random.default_rng([self.inputs.request.seed, 10])
+        return replace(self.first.sample, fitted=at_most(seen, MOST_PAIRS, rng))
 
     @property
     def sample_groups(self) -> Ints | None:
@@ -361,11 +375,23 @@ def _shares(inputs: Inputs, turned: Affine, held_out: HeldOut) -> tuple[float, .
     return share(rows % 2 == 1), share(rows % 2 == 0), share(rows >= 0)
 
 
-def between(study: Study, name: str | None) -> Conversion | None:
-    """The conversion of queries between both models', as a deployment needs it; None of others."""
+def saved(study: Study, name: str | None, tell: Tell) -> Conversion | None:
+    """The conversion of a strategy, as a deployment needs it; None of those without.
+
+    Where maps were fitted several times it is fitted once more, on all that those saw that score:
+    it is no worse than these, as one fold's map may be.
+    """
+    fit = None if name is None else study.outcomes[name].strategy.fitted
+    if fit is not None and not study.refits:
+        return fit.conversion
+    inputs, pairs = study.inputs, seen_pairs(study.saved_on)
+    if fit is not None:
+        tell, seed = prefixed(tell, "to be saved"), inputs.request.seed
+        (last,), _ = map_fits.fit_all([fit.label], *pairs, inputs.distance, seed, tell)
+        return last.conversion
     if name not in BETWEEN:
         return None
     share = 0.5 if name == "midpoint" else study.first.shares[-1]
     method: Any = registry.method("slerp", {"share": share})
-    found: Conversion = method.fit(*seen_pairs(study.first.sample))
+    found: Conversion = method.fit(*pairs)
     return found

@@ -7,7 +7,7 @@ of queries and held-out items; items that are relevant to nothing stand for all 
 and items are drawn anew, both, for the intervals (the pigeonhole bootstrap of Owen, 2007).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,7 +18,9 @@ from benchmark.metrics.estimate import Estimate
 from benchmark.ranking.arrays import Floats, Mask, Values
 from benchmark.upgrade.measure.score_model import all_scores
 from benchmark.upgrade.measure.study import Study
+from benchmark.upgrade.read.gallery import GalleryBlock
 from benchmark.upgrade.read.request import KEEP
+from benchmark.upgrade.search.lists import ResultList
 
 DRAWS = 300
 MOST_QUERIES, MOST_ITEMS = 500, 4_000
@@ -148,16 +150,13 @@ class Thresholds:
 
 def thresholds(study: Study, wanted: Sequence[float]) -> Thresholds | None:
     """New cut-offs for today's, of every strategy of one list; None without old queries."""
-    fold, inputs = study.first, study.inputs
-    lists = {s.name: fold.plan.lists[s.uses[0]] for s in fold.plan.strategies if s.merge is None}
+    plan, inputs = study.plan, study.inputs
+    lists = {s.name: plan.lists[s.uses[0]] for s in plan.strategies if s.merge is None}
     if KEEP not in lists:
         return None
     queries, places, pairs = _pairs(study)
-    block = fold.sample.known.some(places)
-    scored: Mapping[str, Floats] = {
-        name: all_scores(each.queries[queries], each.items(block), inputs.distance)
-        for name, each in lists.items()
-    }
+    block = study.first.sample.known.some(places)
+    scored = {name: _scores(each, queries, block, study) for name, each in lists.items()}
     rules: tuple[Rule, ...] = ("same share",)
     if pairs.genuine.any():
         rules += ("same false accepts",)
@@ -176,6 +175,17 @@ def thresholds(study: Study, wanted: Sequence[float]) -> Thresholds | None:
             left_out.append(threshold)
     shapes = {name: _histogram(scores, pairs, is_l2=is_l2) for name, scores in scored.items()}
     return Thresholds(cutoffs, shapes, left_out)
+
+
+def _scores(
+    each: ResultList, queries: NDArray[np.int64], block: GalleryBlock, study: Study
+) -> Floats:
+    """Scores of some queries with every item of a block, by a map that has not seen the item."""
+    found = np.empty((len(queries), len(block.rows)), np.float32)
+    for part, some in each.parts(block):
+        at = np.searchsorted(block.rows, some.rows)
+        found[:, at] = all_scores(part.queries[queries], part.items(some), study.inputs.distance)
+    return found
 
 
 def _pairs(study: Study) -> tuple[NDArray[np.int64], NDArray[np.int64], PairSet]:

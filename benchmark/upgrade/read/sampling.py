@@ -58,10 +58,10 @@ def split(
             part = _parts(relevant, rng)
             held += [part == k for k in range(FOLDS)]
     held = [np.where(asked & ~relevant, True, mask) for mask in held]
-    fits = [_some(~mask & ~asked, MOST_PAIRS, rng) for mask in held]
+    fits = [at_most(~mask & ~asked, MOST_PAIRS, rng) for mask in held]
     most = max(MOST_BYTES // (4 * (gallery.stored.dim + gallery.new.dim)), MOST_HELD)
-    kept = _some(relevant, most, rng)
-    plain = _some(held[0] & ~relevant, MOST_HELD, rng)
+    kept = at_most(relevant, most, rng)
+    plain = at_most(held[0] & ~relevant, MOST_HELD, rng)
     places = np.flatnonzero(np.logical_or.reduce([*fits, kept, plain]))
     masks = zip(fits, held, strict=True)
     return places, [(fit[places], (mask & ~fit & (kept | plain))[places]) for fit, mask in masks]
@@ -90,8 +90,8 @@ def _parts(relevant: Mask, rng: np.random.Generator) -> Ints:
     return part
 
 
-def _some(mask: Mask, most: int, rng: np.random.Generator) -> Mask:
-    """At most so many of the items of a mask."""
+def at_most(mask: Mask, most: int, rng: np.random.Generator) -> Mask:
+    """The items of a mask, or so many of them, drawn at random, where it has more."""
     out = np.zeros(len(mask), bool)
     out[rng.permutation(np.flatnonzero(mask))[:most]] = True
     return out

@@ -123,7 +123,8 @@ def _inputs(study: Study, decision: Decision) -> Document:
     return {
         "gallery": gallery.stored.name, "rows": gallery.rows,
         "dims": [gallery.stored.dim, gallery.new.dim], "embedded": len(gallery.embedded),
-        "fitted": int(sample.fitted.sum()), "held": int(sample.held.sum()),
+        "fitted": min(int(fold.sample.fitted.sum()) for fold in study.folds),
+        "saved_on": int(study.saved_on.fitted.sum()), "held": int(sample.held.sum()),
         "nearest": study.first.nearest, "agreement_at": study.first.agreement_at,
         "judged_in": study.n_gallery, "queries": len(inputs.queries),
         "judged_queries": len(study.queries),

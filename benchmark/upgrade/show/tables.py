@@ -187,10 +187,13 @@ def basis(document: Document) -> list[str]:
         if document["alignment"]:
             fitted = f"maps were fitted on {inputs['fitted']:,} vectors of other texts"
         return [first, f"The items are gone: {fitted}, and no item has a new vector.", *others]
+    more = ""
+    if inputs["saved_on"] > inputs["fitted"]:
+        more = f" A map that is saved is fitted on {inputs['saved_on']:,}."
     lines = [
         first,
         f"{inputs['embedded']:,} items have vectors by both models: maps were fitted on "
-        f"{inputs['fitted']:,} of them, and no item counts as relevant by a map that saw it.",
+        f"{inputs['fitted']:,} of them, and no item counts as relevant by a map that saw it.{more}",
     ]
     if inputs["judge"] == "agreement":
         nearest = "nearest" if inputs["nearest"] == 1 else f"{inputs['nearest']} nearest"
@@ -233,7 +236,7 @@ def pairs(document: Document) -> str:
     most = curve["points"][-1]["pairs"]
     if curve["enough"] is None:
         return (
-            f"{curve['map']} was fitted on {most:,} pairs; with fewer it may lose a point or more, "
-            "and more may gain."
+            f"Among held-out items {curve['map']} may lose a point or more with fewer than "
+            f"{most:,} pairs, and gain with more."
         )
     return f"{curve['map']} fitted on {curve['enough']:,} pairs is within a point of {most:,}."
