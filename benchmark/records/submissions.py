@@ -34,12 +34,10 @@ from benchmark.records.details_files import (
 from benchmark.records.files import STUDIES, read_record
 from benchmark.records.record import Record, record_path
 from benchmark.records.slim import bases, check_base
-from benchmark.records.verified import read_verification, verification_path
+from benchmark.records.verified import TOLERANCE, one_query, read_verification, verification_path
 
 SEEDS = (0, 1, 2)
 """Seeds that a new row has at least."""
-TOLERANCE = 0.05
-"""Points by which a score of the same work may change: another machine's last bits."""
 _MOST_FILES = 50_000
 _LARGEST = 4 * 1024 * 1024
 _MOST_REASONS = 20
@@ -286,8 +284,10 @@ def _of_shared_bounds(
         return
     versions = ((r.protocol_version, r.track_version) for r in (record, its))
     if len({*versions}) == 1 and its.checkpoints.items() <= record.checkpoints.items():
+        like = len({one.environment.get("instructions") for one in (record, its)}) == 1
+        allowed = TOLERANCE if like else max(TOLERANCE, one_query(its))
         for bound in sorted(record.bounds.keys() & its.bounds.keys()):
-            for metric, ours, other in _apart(record.bounds[bound], its.bounds[bound]):
+            for metric, ours, other in _apart(record.bounds[bound], its.bounds[bound], allowed):
                 yield (
                     f"bounds: {bound} {metric}: expected {other} as of independent, whose models "
                     f"these are, got {ours}"
@@ -295,12 +295,12 @@ def _of_shared_bounds(
 
 
 def _apart(
-    ours: Mapping[str, float | None], its: Mapping[str, float | None]
+    ours: Mapping[str, float | None], its: Mapping[str, float | None], allowed: float = TOLERANCE
 ) -> Iterator[tuple[str, float | None, float | None]]:
     """Metrics whose values differ by more than other machines make, and both values."""
     for metric in sorted(ours.keys() | its.keys()):
         a, b = ours.get(metric), its.get(metric)
-        if (a is None) != (b is None) or 100 * abs((a or 0.0) - (b or 0.0)) > TOLERANCE:
+        if (a is None) != (b is None) or 100 * abs((a or 0.0) - (b or 0.0)) > allowed:
             yield metric, a, b
 
 

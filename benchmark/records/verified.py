@@ -21,6 +21,7 @@ from benchmark.records.record import CodeVersion, Record
 
 TOLERANCE = 0.05
 """Points, of 100, that a score may differ by on the same kind of machine."""
+_COUNTED = ("n_query", "n_probe", "n_mated_")
 _LARGEST = 64 * 1024
 Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
@@ -81,3 +82,15 @@ def read_verification(record: Record, path: Path) -> Verified | None:
     if record.seal is None or found.record != record.seal:
         raise BenchError(f"{beside}: of another record than the one beside it")
     return found
+
+
+def one_query(record: Record) -> float:
+    """Points that one query or probe makes, where they are fewest: the last bits of its scores.
+
+    Another processor's may move one across a cut-off, and none of the others. 0 without counts.
+    """
+    counts = [
+        n for case in record.counts.values() for name, n in case.items()
+        if n and name.startswith(_COUNTED) and name != "n_query_without_match"
+    ]  # fmt: skip
+    return 100.0001 / min(counts) if counts else 0.0

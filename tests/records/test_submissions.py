@@ -29,6 +29,7 @@ from benchmark.records.details_files import details_path, queries_path
 from benchmark.records.files import read_record
 from benchmark.records.slim import bases
 from benchmark.records.submissions import earlier, validate
+from benchmark.records.verified import one_query
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -190,6 +191,22 @@ def test_bounds_are_those_of_independent_beside(root):
 
     alter(of(root), others)
     assert not any("of independent" in line for line in problems(root))
+
+
+def test_of_another_processor_one_query_may_fall_the_other_way(root):
+    """And no two: with other instructions the last bits of vectors differ."""
+    its = read_record(of(root))
+    one = one_query(its) / 100
+    for other, moved_by, told in (("amx", one, False), ("amx", 3 * one, True), (None, one, True)):
+
+        def change(value, other=other, moved_by=moved_by):
+            value["bounds"]["upper"]["map"] = its.bounds["upper"]["map"] - moved_by
+            instructions = other or its.environment["instructions"]
+            value["environment"] = its.environment | {"instructions": instructions}
+
+        alter(of(root), change)
+        found = any("upper map: expected" in line for line in problems(root))
+        assert found == told, (other, moved_by)
 
 
 def test_a_record_is_not_two_seeds(root):
