@@ -13,7 +13,6 @@ from benchmark.studies.transfer.orders import MethodOrder, measured_orders, read
 STUDY = Path("results/studies/rendered")
 HEADS = ("rendered track", "protocol", "photographs", "methods", "tau-b, CMC@1", "tau-b, mAP")
 _METRICS = ("cmc_at_1", "map")  # in the order of HEADS
-_SEED = 0  # the study has no other; photographs have all of theirs
 
 
 def lines() -> Iterator[str]:
@@ -68,11 +67,10 @@ def _verdict(compared: Sequence[Transfer]) -> str:
 def _transfers() -> Iterator[Transfer]:
     """Every pair of a rendered and a photographic track under one protocol."""
     photographs = [each for each in _orders(Path("results")) if each.pictures == "photographs"]
-    for rendered in _orders(STUDY / "measured", _SEED):
+    for rendered in _orders(STUDY / "measured"):
         for other in photographs:
             yield from transfers([(rendered, other)], read_rules())
 
 
-def _orders(folder: Path, seed: int | None = None) -> list[MethodOrder]:
-    records = (stored.record for stored in find_records(folder))
-    return measured_orders((r for r in records if seed in (None, r.seed)), read_rules())
+def _orders(folder: Path) -> list[MethodOrder]:
+    return measured_orders((stored.record for stored in find_records(folder)), read_rules())

@@ -125,8 +125,7 @@ def verdict_table(records: Records) -> TextTable:
 
 def kept_table(records: Records) -> TextTable:
     """The share of the upgrade that strategies keep, by pair: means over corpora that have one."""
-    lines = []
-    both = (KEEP, REEMBED)
+    lines, both = [], (KEEP, REEMBED)
     told = [r for r in analysis.upgrades(records) if not math.isnan(analysis.share(r, REEMBED))]
     for name, its in analysis.by_pair(told).items():
         sides = [float(np.mean([analysis.whole(r, s) for r in its])) for s in both]

@@ -85,9 +85,9 @@ def read_verification(record: Record, path: Path) -> Verified | None:
 
 
 def one_query(record: Record) -> float:
-    """Points that one query or probe makes, where they are fewest: the last bits of its scores.
+    """Points that one query or probe makes, where they are fewest, and a rounding; 0 without any.
 
-    Another processor's may move one across a cut-off, and none of the others. 0 without counts.
+    The last bits of another processor's vectors may move one of them across a cut-off.
     """
     counts = [
         n for case in record.counts.values() for name, n in case.items()

@@ -275,11 +275,12 @@ def _nothing(evidence: Evidence, possible: list[str], wanted: float) -> str:
     reason = f"nothing cheaper surely keeps {100 * wanted:g} % of {evidence.what}"
     if evidence.likely and not evidence.better:
         reason += f", which is likely, but not sure ({_too_few(evidence)})"
-    tried = [n for n in possible if evidence.outcomes[n].strategy.effort < _ALL]
-    short = [n for n in tried if n != KEEP]
-    equal = [n for n in short if evidence.equal(n)]
+    tried = [
+        n for n in possible if n != KEEP and evidence.outcomes[n].strategy.effort < _ALL
+    ]  # fmt: skip
+    equal = [n for n in tried if evidence.equal(n)]
     if not equal:
-        return reason + _alone(evidence, short, wanted)
+        return reason + _alone(evidence, tried, wanted)
     return (
         f"{reason}: {equal[0]} answers every query as well, but only {evidence.changed:,} are "
         "changed at all"
