@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +21,11 @@ from _pytest.doctest import DoctestModule
 os.environ["OMP_NUM_THREADS"] = os.environ.get("COMPATBENCH_TEST_THREADS", "1")
 # pytest-xdist gives its workers a terminal of 80 columns, which they have not.
 os.environ.pop("COLUMNS", None)
+
+# Tests make and remove tens of thousands of small files, in memory where there is room for them.
+MEMORY, ROOM = Path("/dev/shm"), 1 << 30  # bytes
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -59,5 +59,5 @@ def drawing_from(seed: int, *names: str | int) -> Iterator[None]:
     import torch
 
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive(seed, *names))
+        torch.default_generator.manual_seed(derive(seed, *names))
         yield

@@ -147,8 +147,9 @@ class Trainer:
         n_epochs = math.ceil(budget.steps / an_epoch)
         for epoch in range(len(curve.loss), n_epochs):
             steps = min(an_epoch, budget.steps - epoch * an_epoch)
-            # Dropout and the like draw from the global generator.
-            torch.manual_seed(derive(self.seed, name, "global", epoch))
+            # Dropout and the like draw from the device's global generator.
+            everywhere = torch.default_generator if fabric.device.type == "cpu" else torch
+            everywhere.manual_seed(derive(self.seed, name, "global", epoch))
             # Every device augments its own share; one device alone has the plain stream.
             suffix = (rank,) if world > 1 else ()
             rng = generator(self.seed, name, "batches", epoch, *suffix)

@@ -111,6 +111,7 @@ def test_meanings_held_out_are_searched_for_among_themselves(tmp_path):
     assert len(Wordnet(least=3, classes=2).load(tmp_path).class_names) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not WORDNET.is_dir(), reason="WordNet is not installed (wordnet-base)")
 def test_all_of_wordnet():
     made = Wordnet(held_out=0.25).load(WORDNET)

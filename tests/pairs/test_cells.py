@@ -172,6 +172,7 @@ def test_sizes_leave_a_fifth_of_the_items_out(small):
 REAL = Path(__file__).parents[3] / "shared" / "data"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (REAL / "vectors").is_dir(), reason="vectors of real models are not here")
 @pytest.mark.parametrize(
     ("old", "new", "better"),

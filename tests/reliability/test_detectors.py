@@ -38,6 +38,7 @@ def test_traceback_and_exit_codes(found):
     assert found("signal", signal.SIGSEGV) == ["crash"]
 
 
+@pytest.mark.slow
 def test_time(found, monkeypatch):
     monkeypatch.setattr(detectors, "SECONDS", 0.3)
     assert found("sleep", 0.5) == ["slow"]
@@ -45,6 +46,7 @@ def test_time(found, monkeypatch):
     assert found("sleep", 0.0) == []
 
 
+@pytest.mark.slow
 def test_memory(found, forks, scratch):
     assert found("fill", MEMORY + 2**20) == ["large"]
     assert found("fill", MEMORY // 4) == []

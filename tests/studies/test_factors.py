@@ -131,6 +131,7 @@ def test_intervals_of_ten_seeds_hold_what_they_say():
     assert 0.93 < np.mean(held) < 0.97 and 0.88 < np.mean(of_draws) < 0.92
 
 
+@pytest.mark.slow
 def test_surely_is_corrected_for_all_levels_and_methods():
     """Ten methods that keep nothing: hardly any is called sure, though each is tried five times."""
     alarms = 0

@@ -58,6 +58,7 @@ def test_all_lists_give_the_exact_answer(made):
         assert each.lost.value == pytest.approx(0, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_left_out_of_both(made):
     """Of three classes most items have no new vector: the index does not lose them."""
     classes = (made.new @ made.new[:3].T).argmax(1)

@@ -53,6 +53,7 @@ def test_a_worse_model_is_refused(worse):
     assert abs(off) <= 1.5 * scores[0][REEMBED]["sampling"]  # one draw; 1.0 holds 19 of 20
 
 
+@pytest.mark.slow
 def test_own_items_without_a_new_vector_are_no_rivals():
     """Each query is an item, whose neighbours are relevant; the sample has none of these items."""
     made = planted(noise=0.3, n=1500, q=1)

@@ -50,6 +50,7 @@ def scores(made, rows, **options):
     return {each["name"]: each["metrics"]["map"] for each in document["strategies"]}
 
 
+@pytest.mark.slow
 def test_copies_of_relevant_items_stand_against_them(monkeypatch):
     """Taken for items of their own they seem to stand below: scores come out far too high."""
     off, alone = [], []
@@ -133,7 +134,7 @@ def test_the_share_of_copies_above_is_drawn_to_one_half():
     assert share == pytest.approx((5 + 1) / (10 + 3))
 
 
-@pytest.mark.parametrize("share", [0.3, 1.0])
+@pytest.mark.parametrize("share", [pytest.param(0.3, marks=pytest.mark.slow), 1.0])
 def test_copies_of_items_are_no_upgrade(share):
     """The old model is the new one, rotated: whatever ties with its copies by one does by both."""
     made = planted(noise=0.0, n=900, q=200)

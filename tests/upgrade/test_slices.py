@@ -110,6 +110,7 @@ def test_the_command_and_damaged_files(made, tmp_path):
         benchmark.upgrade(*map(str, words[2:9:2]), slices=tmp_path / "no.tsv")
 
 
+@pytest.mark.slow
 def test_estimates_are_less_sure_of_fewer_queries(tmp_path):
     """Sixty slices of five queries each against the whole of new vectors, which the report lacks.
 

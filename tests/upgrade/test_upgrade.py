@@ -156,6 +156,7 @@ def test_every_item_is_scored_by_maps_that_have_not_seen_it(studies):
             assert np.ptp(seen.sum(axis=1)) <= 0.1 * rows.sum()
 
 
+@pytest.mark.slow
 def test_maps_are_as_good_as_those_of_items_outside_the_gallery():
     """Of classes with many relevant items each, most of them in the sample."""
     gaps = []
