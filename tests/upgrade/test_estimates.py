@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
+from scipy.stats import poisson
 from support.upgrades import all_scores, planted, studied
 
 import benchmark
 from benchmark.metrics.kept_share import mean, measured
 from benchmark.upgrade.measure.calibration import Calibration, Counts
-from benchmark.upgrade.measure.list_estimate import ListEstimate, PartlyEmbedded, _nested
+from benchmark.upgrade.measure.list_estimate import ListEstimate, PartlyEmbedded, _nested, _poisson
 from benchmark.upgrade.measure.score_model import _BINS, GROUPS, KINDS
 from benchmark.upgrade.measure.unseen import Window
 from benchmark.upgrade.read.gallery import Whole, one_pass
@@ -40,17 +43,18 @@ def worse():
 
 
 def test_a_worse_model_is_refused(worse):
-    given, everything = worse
-    report = benchmark.upgrade(**given)
+    sampled, everything = worse
+    report = benchmark.upgrade(**sampled)
     ids = {name: np.arange(len(everything)) for name in ("old_gallery", "new_gallery")}
-    truth = benchmark.upgrade(**given | {"new_gallery": everything, "ids": ids})
+    truth = benchmark.upgrade(**sampled | {"new_gallery": everything, "ids": ids})
     scores = [
         {s["name"]: s["score"] for s in each.document["strategies"]} for each in (report, truth)
     ]
     assert scores[1][REEMBED]["value"] < scores[1][KEEP]["value"] - 0.05
     assert report.recommended == truth.recommended == KEEP
     off = scores[0][REEMBED]["value"] - scores[1][REEMBED]["value"]
-    assert abs(off) <= 1.5 * scores[0][REEMBED]["sampling"]  # one draw; 1.0 holds 19 of 20
+    # Of this problem estimates are too high by about as much as another sample moves them.
+    assert abs(off) <= 2 * scores[0][REEMBED]["sampling"]
 
 
 @pytest.mark.slow
@@ -123,6 +127,29 @@ def test_nested_counts_rise_as_scores_fall():
         assert (np.diff(drawn[:, order], axis=1) >= 0).all()
         highest = np.maximum.accumulate(level[order])
         assert drawn[:, order].mean(axis=0) == pytest.approx(highest, abs=1.2)
+
+
+@given(st.floats(0, 1, exclude_max=True), st.floats(0, 1e5))
+def test_counts_are_quantiles_of_poisson_distributions(part, level):
+    found = _poisson(np.array([part]), np.array([level]))
+    assert found == max(poisson.ppf(part, level), 0)
+
+
+def test_last_digits_move_no_estimate(worse):
+    """Another processor or number of threads has others: what is drawn depends on means alone."""
+    sampled, _ = worse
+    rng = np.random.default_rng(0)
+    nudged = {
+        name: its * (1 + 1e-5 * rng.standard_normal(its.shape)).astype(np.float32)
+        for name, its in sampled.items()
+        if name in ("old_gallery", "new_gallery", "queries")
+    }
+    here, there = (
+        {each["name"]: each["score"] for each in benchmark.upgrade(**it).document["strategies"]}
+        for it in (sampled, sampled | nudged)
+    )
+    off = here[REEMBED]["value"] - there[REEMBED]["value"]
+    assert abs(off) < 0.02 * here[REEMBED]["sampling"]
 
 
 def estimated(made, rows):
@@ -216,8 +243,8 @@ def test_queries_of_a_class_that_come_by_judgements_are_drawn_together():
     assert len(np.unique(groups)) == 10
     for _ in range(200):
         values = np.repeat(rng.random(10), 10)
-        for given, held in ((groups, True), (None, False)):
-            found = mean(measured(values), given)
+        for by, held in ((groups, True), (None, False)):
+            found = mean(measured(values), by)
             inside = found.low <= 0.5 <= found.high
             holds += held and inside
             alone += not held and inside

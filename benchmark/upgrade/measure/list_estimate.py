@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import betaincinv, pdtr, pdtrik
 
 from benchmark.ranking.arrays import Ints, Values
 from benchmark.ranking.engine import Scorer
@@ -63,14 +64,14 @@ class ListEstimate:
     def __init__(self, of: PartlyEmbedded, each: ResultList) -> None:
         self.of, self.list = of, each
         self.query, self.row = of.relevant.counted_pairs
-        self._rng = np.random.default_rng([of.seed, 4])
+        rng = np.random.default_rng([of.seed, 4])
         sample, known = of.sample, of.sample.known
         self._new = np.ascontiguousarray(each.items(known))
         relevant = np.isin(sample.rows, of.relevant_rows)
         items = replace(sample, new=self._new)
         pairs = of.relevant.query, of.relevant.row
         self.model = ScoreModel(
-            each.queries, items, relevant, pairs, of.distance, self._rng, of.gallery.rows
+            each.queries, items, relevant, pairs, of.distance, rng, of.gallery.rows
         )
         lists = {"": replace(each, top=0)}
         exact = ListsSearch(of.relevant, known, lists, of.distance, of.threads, new_only=True)
@@ -84,7 +85,7 @@ class ListEstimate:
         scorer = Scorer(self.list.queries, self._new, distance=self.of.distance)
         self.score = np.asarray(scorer.pairs(self.query, at), np.float64)
         self._prepare()
-        self.draws = self._drawn(self._rng)
+        self.draws = self._drawn()
 
     def _prepare(self) -> None:
         """Thresholds of each query, and the sample's counts there and at the counted pairs."""
@@ -140,9 +141,14 @@ class ListEstimate:
         ]
         return [each.reshape(shape) + some for each, some in zip(found, least, strict=True)]
 
-    def _drawn(self, rng: np.random.Generator) -> list[Draw]:
-        """Draws; the sample's groups are drawn anew in each."""
+    def _drawn(self) -> list[Draw]:
+        """Draws; the sample's groups are drawn anew in each.
+
+        Each has a generator of its own, of which it takes as many numbers whatever they mean: a
+        difference in the last digits, as between processors, stays one.
+        """
         plain = np.ones((1, GROUPS))
+        rng = np.random.default_rng([self.of.seed, 4, 0])
         redrawn = rng.multinomial(GROUPS, plain[0] / GROUPS, DRAWS).astype(np.float64)
         self.on_grid = self._expected(np.concatenate([plain, redrawn]))
         start = self._calibrated(0, plain[0], None, None)[0].parameters
@@ -151,6 +157,7 @@ class ListEstimate:
         own = copies.own_near + copies.own_equal
         draws = []
         for k, weights in enumerate(redrawn, 1):
+            rng = np.random.default_rng([self.of.seed, 4, k])
             calibration, counts, unseen = self._calibrated(k, weights, rng, start)
             normal = rng.standard_normal(len(self.model.queries))
             mean, shape, each = calibration.unseen(counts, unseen)
@@ -158,7 +165,8 @@ class ListEstimate:
             factor = level / mean * each
             own_above = ones
             if model.copies is not None:  # of an item and its copies any may be first
-                near = copies.own_near * rng.beta(2 * share, 2 * (1 - share), len(own))
+                part = betaincinv(2 * share, 2 * (1 - share), rng.random(len(own)))
+                near = copies.own_near * part
                 own_above = (near + copies.own_equal) / np.maximum(own, 1)
                 level = level + copies.near + near
             # Of equal ones all are above that are: they are no matter of chance.
@@ -232,9 +240,15 @@ def _nested(level: Values, query: Ints, score: Values, rng: np.random.Generator)
     step = mean.max(initial=0.0) + 1.0
     rising = np.maximum.accumulate(mean + step * q) - step * q
     more = np.where(first, rising, np.diff(rising, prepend=0.0))
-    drawn = rng.poisson(np.maximum(more, 0.0))
+    drawn = _poisson(rng.random(len(more)), np.maximum(more, 0.0))
     total = np.cumsum(drawn)
     before = np.maximum.accumulate(np.where(first, total - drawn, 0))
     out = np.empty(len(level), np.int64)
     out[order] = total - before
     return out
+
+
+def _poisson(part: Values, mean: Values) -> Ints:
+    """Counts of Poisson distributions of these means below which these parts of them lie."""
+    below = np.maximum(np.ceil(pdtrik(part, mean)) - 1, 0.0)
+    return (below + (pdtr(below, mean) < part)).astype(np.int64)
