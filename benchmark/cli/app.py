@@ -145,7 +145,7 @@ def run(
     if dry_run:
         if methods is None:
             echo("methods independent, as no others are given with -m (bench list methods)")
-        running.print_plans(requests, store, out, parse_published(published))
+        running.print_plans(requests, store, out, parse_published(published), existing)
         return
     compute = Compute(accelerator.accelerator, accelerator.devices, processes, engine)
     with running.Progress() as reporter:

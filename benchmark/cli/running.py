@@ -27,6 +27,7 @@ from benchmark.metrics.intervals import LEAST_GROUPS
 from benchmark.report.costs import hours_words
 
 if TYPE_CHECKING:
+    from benchmark.harness.runs import Existing
     from benchmark.records.record import Record
 
 _CHANGED = "the run counts as changed all the same"
@@ -98,28 +99,32 @@ class Progress(Reporter):
 
 
 def print_plans(
-    requests: Sequence[Request], store: Path | None, out: Path, published: PublishedModels | None
-) -> None:
+    requests: Sequence[Request], store: Path | None, out: Path, published: PublishedModels | None,
+    existing: Existing = "skip",
+) -> None:  # fmt: skip
     """The stages of requests, what of them is stored, and where records go."""
     for request in requests:
         if len(requests) > 1:
             protocol, track = request.setup.protocol, request.setup.track
             changed = "".join(f", {key}={value}" for key, value in request.setup.changed.items())
             echo(f"\n{protocol.id} ({protocol.title}) on {track.id}{changed}")
-        _print_plan(request, Store(store or default_store()), out, published)
+        _print_plan(request, Store(store or default_store()), out, published, existing)
 
 
 def _print_plan(
-    request: Request, store: Store, out: Path, published: PublishedModels | None
+    request: Request, store: Store, out: Path, published: PublishedModels | None, existing: Existing
 ) -> None:
-    plan, track = request.plan(published=published), request.setup.track
+    paths, track = request.paths(out), request.setup.track
+    wanted = [key for key, path in paths.items() if existing != "missing" or not path.exists()]
+    plan = request.plan_of(wanted, published)
     has_data = request.data_root is not None or not track.needs_root
+    taken = has_data and existing != "overwrite"  # what is stored serves
     for line in generation_lines(request.setup):
         echo(line)
     stored = 0
     for stage in plan.stages:
         # Without the data a stage has no name yet: what is stored cannot be known.
-        there = has_data and store.has(stage.name)
+        there = taken and store.has(stage.name)
         stored += there
         name = f"  [{stage.name}]" if has_data else ""
         echo(f"{'stored ' if there else 'to do  '} {stage.words}{name}")
@@ -131,10 +136,10 @@ def _print_plan(
         echo(f"note    intervals need {LEAST_GROUPS} classes or more that are evaluated")
     if not has_data:
         echo(f"data    not here: to run on track {track.id}, give --data-root, its images' folder")
-    for (label, seed), path in request.paths(out).items():
+    for (label, seed), path in paths.items():
         echo(f"record  {label}, seed {seed}: {path}{' (exists)' if path.exists() else ''}")
     n = len(plan.stages)
-    todo = [stage for stage in plan.stages if not (has_data and store.has(stage.name))]
+    todo = [stage for stage in plan.stages if not (taken and store.has(stage.name))]
     words = time_words(todo, track.id) or (_unknown(track.id) if todo else "")
     echo(f"{n} stages, {stored} stored, {n - stored} to do{words}")
 
@@ -153,7 +158,8 @@ def time_words(stages: Sequence[Stage], track: str) -> str:
     seconds = sum(each for each in known if each is not None)
     if None in known or not seconds:
         return ""
-    return f", about {hours_words(seconds / 3600)} on one core"
+    words = hours_words(seconds / 3600)
+    return f", {'' if words.startswith('under') else 'about '}{words} on one core"
 
 
 def print_results(records: Sequence[Record], folder: Path) -> None:

@@ -120,6 +120,9 @@ def verify(
     from benchmark.records.files import read_record
     from benchmark.records.verified import write_verification
 
+    if record.name.startswith("verified-"):
+        of = record.with_name(record.name.removeprefix("verified-"))
+        raise BenchError(f"{record}: expected a record, got the badge of one: {of}")
     first = read_record(record)
     writable(record.parent, "verify")
     own = known_by_id(options.split(protocol), options.split(track))
@@ -127,8 +130,11 @@ def verify(
         repetition = repeat(first, data_root=data_root, store=store, reporter=reporter)
         badge = repetition.verification()
     points, where = repetition.farthest()
-    exact = "bit for bit the same" if repetition.bit_for_bit else f"{points:.4g} points apart"
-    echo(exact if not points else f"{exact} at most: {where}")
+    differing = repetition.differing
+    if not points and differing:
+        where = f"of other {', '.join(differing)}"
+    exact = f"{points:.4g} points apart at most: {where}" if differing else "bit for bit the same"
+    echo(exact)
     if badge is None:
         echo(f"not verified: {repetition.machines}; {repetition.outside()}")
         return

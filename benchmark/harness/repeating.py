@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmark.config import registry
 from benchmark.config.files import bytes_digest
 from benchmark.config.overrides import known_methods
+from benchmark.config.setup import Setup
 from benchmark.errors import BenchError
 from benchmark.harness.execution import Compute, Reporter
 from benchmark.harness.graph import SCORING, data_source, record_key
@@ -21,6 +24,7 @@ from benchmark.harness.store import DETAILS, Store
 from benchmark.records.provenance import code_version
 from benchmark.records.record import Record
 from benchmark.records.verified import TOLERANCE, Verified
+from benchmark.training.device import parse_device
 
 _KIND = ("cpu", "system", "precision")
 _IF_KNOWN = "instructions"  # what older records do not say
@@ -38,13 +42,11 @@ class Repetition:
     again: Record
 
     @property
-    def bit_for_bit(self) -> bool:
-        """True if all that came out is the same: times, the machine and the details are not it."""
-        first, again = (
-            {k: v for k, v in each.result().items() if k not in _ELSEWHERE}
-            for each in (self.record, self.again)
-        )
-        return first == again
+    def differing(self) -> list[str]:
+        """Fields that came out otherwise; times, the machine and the details are none of them."""
+        first, again = (each.result() for each in (self.record, self.again))
+        fields = sorted((first.keys() | again.keys()) - _ELSEWHERE)
+        return [name for name in fields if first.get(name) != again.get(name)]
 
     @property
     def same_kind(self) -> bool:
@@ -127,7 +129,7 @@ class Repetition:
             return None
         return Verified(
             record=str(self.record.seal), date=datetime.now(UTC).date().isoformat(),
-            machine=dict(self.again.environment), bit_for_bit=self.bit_for_bit, points=points,
+            machine=dict(self.again.environment), bit_for_bit=not self.differing, points=points,
             elsewhere=not self.same_kind, code=code_version(),
         )  # fmt: skip
 
@@ -203,7 +205,13 @@ def results_by_query(
 
 
 def _compute(record: Record) -> Compute:
-    return Compute("cpu" if devices(record) <= {"cpu"} else "auto")
+    """Its kind of device, and as many as trained a model together: they see batches otherwise."""
+    used = devices(record)
+    counts = [each.partition(" x ")[0] for each in used if " x " in each]
+    n = max((int(count) for count in counts if count.isdecimal() and len(count) < 4), default=1)
+    on_cpu = all(each.rpartition(" x ")[2] == "cpu" for each in used)
+    several = parse_device(f"{'cpu' if on_cpu else 'cuda'}:{n}")
+    return Compute(several.accelerator if on_cpu or n > 1 else "auto", several.devices)
 
 
 def request_of(
@@ -230,10 +238,23 @@ def other_work(record: Record, request: Request) -> str:
     setup = request.setup
     label, seed = record.method, record.seed
     source = data_source(setup, request.data_root)
-    words = "; ".join(request.other_versions(record))
+    words = "; ".join([*request.other_versions(record), *_other_parameters(record, setup)])
     if words or record_key(setup, source, label, seed, request.first_seed) == record.key:
         return words
     return f"its key is another (scoring version {SCORING} here)"
+
+
+def _other_parameters(record: Record, setup: Setup) -> Iterator[str]:
+    """Parameters and module of a method that a record states and this code has otherwise."""
+    method = registry.method(record.method, setup.params(record.method))
+    here = json.loads(json.dumps(asdict(method)))  # as a record has it
+    for name in sorted(here.keys() | record.config.keys()):
+        was, now = (each.get(name, "none") for each in (record.config, here))
+        if was != now:
+            yield f"config.{name} {was!s:.60}, here {now}"
+    module = registry.method_file(record.method).module
+    if record.adapter is not None and record.adapter.module != module:
+        yield f"adapter.module {record.adapter.module:.60}, here {module}"
 
 
 def _taken(record: Record) -> PublishedModels | None:

@@ -101,6 +101,11 @@ class Request:
                 published=published,
             )  # fmt: skip
 
+    def plan_of(self, keys: Sequence[Key], published: PublishedModels | None) -> Plan:
+        """The graph of stages of these results."""
+        labels, seeds = [label for label, _ in keys], sorted({seed for _, seed in keys})
+        return self.plan(labels, seeds, published)
+
 
 def make_requests(
     methods: Iterable[str], protocol: str, track: str = "glyphs", *,

@@ -130,10 +130,10 @@ def _plans(
 
     Planning loads methods and torch.
     """
-    plans: list[Plan | None] = []
-    for request, keys in zip(requests, todo, strict=True):
-        labels, seeds = [label for label, _ in keys], sorted({seed for _, seed in keys})
-        plans.append(request.plan(labels, seeds, published) if keys else None)
+    plans = [
+        request.plan_of(keys, published) if keys else None
+        for request, keys in zip(requests, todo, strict=True)
+    ]
     results = [result for plan in plans if plan is not None for result in plan.results]
     for label, reason in dict.fromkeys((r.label, r.reason) for r in results):
         if reason is not None:

@@ -129,8 +129,11 @@ def _faults(file: MethodFile, step: Step) -> Iterator[str]:
         yield f"no test {test.name} in {test.parent}: compare the method with its equation"
     else:
         try:
-            step(f"{test.name}: {run_test(test)} tests pass; whether one compares the method with "
-                 "its paper's equation, no command can know")  # fmt: skip
+            n = run_test(test)
+            step(
+                f"{test.name}: {n} test{'s pass' if n > 1 else ' passes'}; whether one compares "
+                "the method with its paper's equation, no command can know"
+            )
         except BenchError as error:
             yield str(error)
     if code_version().dirty:

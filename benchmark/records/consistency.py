@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +25,10 @@ Scores = Mapping[str, float | None]
 
 def contradictions(record: Record, details: Details | None) -> Iterator[str]:
     """Gaps and contradictions of a record that is done, and its details with results by query."""
+    try:
+        datetime.fromisoformat(record.run.finished or "none")
+    except ValueError:
+        yield f"run.finished: expected a date and a time, got {record.run.finished!s:.60}"
     yield from _missing(record)
     yield from _of_scores(record)
     yield from _of_bounds(record)
@@ -88,9 +93,11 @@ def _of_scores(record: Record) -> Iterator[str]:
             low, high = about.low, about.high
             if value is None:
                 continue
-            if (low is not None and value < low) or (high is not None and value > high):
-                yield f"{case} {metric}: expected {low} to {high}, got {value}"
             span = record.intervals.get(case, {}).get(metric)
+            for said in (value, *(span or ())):
+                beyond = (low is not None and said < low, high is not None and said > high)
+                if any(beyond):
+                    yield f"{case} {metric}: expected {low} to {high}, got {said}"
             if span is not None and not span[0] - _NEAR <= value <= span[1] + _NEAR:
                 yield f"{case} {metric}: {value:.6g} lies outside of its interval {list(span)}"
         for (lower, first), (upper, second) in _rising(scores):

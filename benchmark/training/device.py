@@ -90,10 +90,10 @@ def effective_precision(requested: str, device: str) -> str:
 
 
 def device_name(device: Device) -> str:
-    """``cpu`` and the like, or the number and name of the GPUs."""
+    """``cpu`` and the like, or the number and name of the GPUs; ``2 x cpu`` of two processes."""
     chosen = torch_device(device)
     if chosen.type != "cuda":
-        return chosen.type
+        return chosen.type if device.devices == 1 else f"{device.devices} x {chosen.type}"
     import torch
 
     return f"{device.devices} x {torch.cuda.get_device_name(chosen)}"

@@ -187,6 +187,19 @@ def test_dry_run_prints_the_plan_and_runs_nothing(bench, tmp_path) -> None:
     assert not (tmp_path / "s" / "stages").exists()
 
 
+def test_a_plan_says_what_records_that_are_there_leave_to_do(tmp_path) -> None:
+    folders = ("--store", tmp_path / "s", "--out", tmp_path / "o")
+    words = (*RUN, "--records-only", "--set", "recipe.epochs=1", *folders)
+    assert call(*words)[0] == 0
+    for existing, left in (("skip", "12 stored, 0"), ("missing", "0 stored, 0"),
+                           ("overwrite", "0 stored, 12")):  # fmt: skip
+        code, out, _ = call(*words, "--existing", existing, "--dry-run")
+        assert code == 0 and f"stages, {left} to do" in out, existing
+    for path in tmp_path.glob("o/**/bct/seed-0.json"):
+        path.unlink()
+    assert "stored  evaluate bct" in call(*words, "--existing", "missing", "--dry-run")[1]
+
+
 def test_blanks_between_methods_mean_nothing(bench, tmp_path) -> None:
     code, out, err = bench(
         "run", "-m", " bct , l2", "-p", "open-class", "-t", "toy", "--dry-run",

@@ -17,7 +17,7 @@ from support.toy_runs import ONE_EPOCH, run_toy, toy
 
 from benchmark.data import rendering
 from benchmark.errors import BenchError
-from benchmark.harness.repeating import Repetition, other_work, repeat, request_of
+from benchmark.harness.repeating import Repetition, _compute, other_work, repeat, request_of
 from benchmark.records.files import read_record
 from benchmark.records.record import CodeVersion
 from benchmark.records.verified import read_verification, verification_path, write_verification
@@ -49,7 +49,7 @@ def altered(record, by):
 
 
 def test_the_same_machine_gives_the_same_bit_for_bit(path, repetition):
-    assert repetition.bit_for_bit and repetition.same_kind
+    assert not repetition.differing and repetition.same_kind
     assert repetition.record.environment == repetition.again.environment
     assert repetition.farthest()[0] == 0.0
     badge = repetition.verification()
@@ -57,6 +57,8 @@ def test_the_same_machine_gives_the_same_bit_for_bit(path, repetition):
     write_verification(path, badge)
     assert read_verification(repetition.record, path) == badge
     assert badge.date in badge.words and badge.machine["cpu"] in badge.words
+    code, _, err = call("verify", verification_path(path))
+    assert code == 2 and f"expected a record, got the badge of one: {path}" in err
 
 
 def test_a_track_of_ones_own_is_known_by_its_file(tmp_path, monkeypatch):
@@ -165,6 +167,28 @@ def test_last_bits_of_the_same_kind_of_machine_pass(repetition):
     assert "within 0.05 points" in badge.words
 
 
+def test_what_differs_though_scores_agree_is_named(repetition):
+    weights = {"train old model (seed 0)": "sha256:" + "0" * 64}
+    false = repetition.record.model_copy(update={"checkpoints": weights})
+    again = replace(repetition, record=false)
+    assert again.differing == ["checkpoints"] and again.farthest()[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [("cpu", ("cpu", 1)), ("2 x cpu", ("cpu", 2)), ("1 x NVIDIA H100", ("auto", 1)),
+     ("2 x NVIDIA H100", ("cuda", 2))],
+)  # fmt: skip
+def test_as_many_devices_train_a_model_as_did(repetition, device, expected):
+    """Each has its share of a batch, so that two come out otherwise than one."""
+    run = repetition.record.run
+    stages = {title: s.model_copy(update={"device": device}) for title, s in run.stages.items()}
+    record = repetition.record.model_copy(update={"run": run.model_copy(update={"stages": stages})})
+    compute = _compute(record)
+    assert (compute.accelerator, compute.devices) == expected
+    assert replace(repetition, record=record).same_kind == (device == "cpu")
+
+
 def elsewhere(repetition, name, by):
     """The record altered by some points and of another machine, and its repetition."""
     records = [altered(repetition.record, by), repetition.again]
@@ -211,6 +235,11 @@ def test_other_work_is_not_repeated(repetition):
     recipe = record.recipe.model_copy(update={"epochs": 999})
     false = record.model_copy(update={"recipe": recipe})
     assert other_work(false, request_of(false)) == "recipe.epochs 999, here 1"
+    adapter = record.adapter.model_copy(update={"module": "methods.bct"})
+    false = record.model_copy(update={"config": {"direction": "query"}, "adapter": adapter})
+    assert other_work(false, request_of(false)) == (
+        "config.direction query, here gallery; adapter.module methods.bct, here methods.procrustes"
+    )
 
 
 @pytest.mark.parametrize(("told", "precision"), [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.records import make_record
 
-from benchmark.records.consistency import _apart, _of_scores
+from benchmark.records.consistency import _apart, _of_scores, contradictions
 from benchmark.records.details import QueryResults
 
 
@@ -37,6 +37,24 @@ def test_a_score_that_falls_as_its_cut_off_rises_is_told(lower, upper):
     assert not list(_of_scores(record))
     scores[lower] = 0.6
     assert list(_of_scores(record)) == [f"new/new: {lower} 0.6 is above {upper} 0.5"]
+
+
+@pytest.mark.parametrize("span", [(-0.01, 0.4), (0.2, 1.01)])
+def test_an_interval_ends_where_scores_do(span):
+    record = make_record("bct").model_copy(
+        update={"scores": {"new/new": {"map": 0.3}}, "intervals": {"new/new": {"map": span}}}
+    )
+    (said,) = _of_scores(record)
+    assert said.startswith("new/new map: expected 0.0 to 1.0, got ")
+
+
+@pytest.mark.parametrize("finished", ["2099-13-45", "today", None])
+def test_a_run_ends_at_a_time(finished):
+    record = make_record("bct")
+    told = "run.finished: expected a date and a time, got"
+    assert not any(said.startswith(told) for said in contradictions(record, None))
+    false = record.model_copy(update={"run": record.run.model_copy(update={"finished": finished})})
+    assert any(said.startswith(told) for said in contradictions(false, None))
 
 
 @pytest.mark.parametrize(("score", "hits"), [(0.1, 0), (0.9, 1000), (0.0, 50), (0.6, 400)])

@@ -165,6 +165,17 @@ def test_a_control_is_no_method():
     assert said.count("raw-features") == 5 and "bct" not in said
 
 
+def test_a_factor_that_surely_matters_to_controls_alone_may_matter():
+    made = [r for r in records(base=-0.1, more=("arcface", 32)) if r.method != "l2"]
+    made += [
+        r.model_copy(update={"method": "raw-features"}) for r in records() if r.method == "bct"
+    ]
+    found = fit(STUDY, made, "cmc_at_1")
+    surely = [e.method for e in found.effects if e.factor == "head" and e.matters and e.surely]
+    assert surely == ["raw-features"]
+    assert tables.sentence(STUDY, found, "head").startswith("Head may matter: ")
+
+
 def test_cells_without_an_upgrade_are_left_out_and_counted():
     found = fit(STUDY, records(flat={("softmax", 8)}), "cmc_at_1")
     assert (found.cells, found.without) == (5, 1)

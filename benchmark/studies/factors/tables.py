@@ -47,8 +47,8 @@ def sentence(study: FactorStudy, found: Factors, name: str) -> str:
     parts = []
     if len(same) < len(effects):
         alone = [e.method for e in effects if e.matters and not e.surely]
-        unsure = len(alone) == len(effects) - len(same)
-        matters = "may matter" if unsure else "matters"
+        sure = any(e.matters and e.surely and not is_control(e.method) for e in effects)
+        matters = "matters" if sure else "may matter"
         parts.append(f"{title} {matters}: {'; '.join(_ends(effects))}.")
         if alone:
             parts.append(
