@@ -132,8 +132,8 @@ def _sample(study: Study) -> Iterator[str]:
     if gone > _GONE * len(relevant):
         yield (
             f"{gone:,} of {len(relevant):,} relevant items have no new vector and are left out: "
-            "scores, and what an upgrade brings, are those of the others alone; embed all items "
-            "that are relevant to a query, too"
+            "scores, and what an upgrade brings, are those of the others alone, and estimates "
+            "of so few tend to be too high; embed all items that are relevant to a query, too"
         )
     plain = len(np.setdiff1d(gallery.embedded, relevant))
     if plain < _FEW and plain < gallery.rows - len(relevant):
