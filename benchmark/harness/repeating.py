@@ -26,8 +26,7 @@ from benchmark.records.record import Record
 from benchmark.records.verified import TOLERANCE, Verified
 from benchmark.training.device import parse_device
 
-_KIND = ("cpu", "system", "precision")
-_IF_KNOWN = "instructions"  # what older records do not say
+_KIND = ("cpu", "instructions", "system", "precision")
 # Details follow from the same embeddings and may since hold more; a track may since say more for
 # other protocols. That the work is the same is told by :func:`other_work`.
 _ELSEWHERE = frozenset({"environment", "key", "adapter", "parameters", "details", "queries"})
@@ -50,10 +49,12 @@ class Repetition:
 
     @property
     def same_kind(self) -> bool:
-        """True if both machines are of one kind: processor, system, precision, device."""
+        """True if both machines are of one kind: processor, its vectors, system, precision, device.
+
+        Older records do not say how wide their vectors were: theirs is another kind.
+        """
         both = (self.record, self.again)
-        names = (*_KIND, _IF_KNOWN) if all(_IF_KNOWN in r.environment for r in both) else _KIND
-        kinds = [([r.environment.get(name) for name in names], devices(r)) for r in both]
+        kinds = [([r.environment.get(name) for name in _KIND], devices(r)) for r in both]
         return kinds[0] == kinds[1]
 
     @property
@@ -62,7 +63,6 @@ class Repetition:
         words = []
         for each in (self.record, self.again):
             known = [each.environment.get(name, "unknown") for name in _KIND]
-            known += [v for k, v in each.environment.items() if k == _IF_KNOWN]
             words.append(", ".join([*known, *devices(each)]))
         return f"the record is of {words[0]}, this is {words[1]}"
 
