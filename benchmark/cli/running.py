@@ -100,7 +100,7 @@ class Progress(Reporter):
 
 def print_plans(
     requests: Sequence[Request], store: Path | None, out: Path, published: PublishedModels | None,
-    existing: Existing = "skip",
+    existing: Existing,
 ) -> None:  # fmt: skip
     """The stages of requests, what of them is stored, and where records go."""
     for request in requests:
@@ -121,11 +121,11 @@ def _print_plan(
     taken = has_data and existing != "overwrite"  # what is stored serves
     for line in generation_lines(request.setup):
         echo(line)
-    stored = 0
+    todo = []
     for stage in plan.stages:
         # Without the data a stage has no name yet: what is stored cannot be known.
         there = taken and store.has(stage.name)
-        stored += there
+        todo += [] if there else [stage]
         name = f"  [{stage.name}]" if has_data else ""
         echo(f"{'stored ' if there else 'to do  '} {stage.words}{name}")
     for result in plan.results:
@@ -139,9 +139,8 @@ def _print_plan(
     for (label, seed), path in paths.items():
         echo(f"record  {label}, seed {seed}: {path}{' (exists)' if path.exists() else ''}")
     n = len(plan.stages)
-    todo = [stage for stage in plan.stages if not (taken and store.has(stage.name))]
     words = time_words(todo, track.id) or (_unknown(track.id) if todo else "")
-    echo(f"{n} stages, {stored} stored, {n - stored} to do{words}")
+    echo(f"{n} stages, {n - len(todo)} stored, {len(todo)} to do{words}")
 
 
 def _unknown(track: str) -> str:

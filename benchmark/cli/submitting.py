@@ -130,11 +130,11 @@ def verify(
         repetition = repeat(first, data_root=data_root, store=store, reporter=reporter)
         badge = repetition.verification()
     points, where = repetition.farthest()
-    differing = repetition.differing
-    if not points and differing:
-        where = f"of other {', '.join(differing)}"
-    exact = f"{points:.4g} points apart at most: {where}" if differing else "bit for bit the same"
-    echo(exact)
+    if differing := repetition.differing:
+        where = where if points else f"of other {', '.join(differing)}"
+        echo(f"{points:.4g} points apart at most: {where}")
+    else:
+        echo("bit for bit the same")
     if badge is None:
         echo(f"not verified: {repetition.machines}; {repetition.outside()}")
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ _KIND = ("cpu", "instructions", "system", "precision")
 # Details follow from the same embeddings and may since hold more; a track may since say more for
 # other protocols. That the work is the same is told by :func:`other_work`.
 _ELSEWHERE = frozenset({"environment", "key", "adapter", "parameters", "details", "queries"})
+_SEVERAL = re.compile(r"(\d{1,3}) x ")  # devices, before their name
 Value = tuple[str, float]
 
 
@@ -207,11 +209,11 @@ def results_by_query(
 def _compute(record: Record) -> Compute:
     """Its kind of device, and as many as trained a model together: they see batches otherwise."""
     used = devices(record)
-    counts = [each.partition(" x ")[0] for each in used if " x " in each]
-    n = max((int(count) for count in counts if count.isdecimal() and len(count) < 4), default=1)
-    on_cpu = all(each.rpartition(" x ")[2] == "cpu" for each in used)
-    several = parse_device(f"{'cpu' if on_cpu else 'cuda'}:{n}")
-    return Compute(several.accelerator if on_cpu or n > 1 else "auto", several.devices)
+    kind = "cpu" if all(name.endswith("cpu") for name in used) else "cuda"
+    n = max((int(found[1]) for name in used if (found := _SEVERAL.match(name))), default=1)
+    if n == 1:
+        return Compute("cpu" if kind == "cpu" else "auto")
+    return Compute(kind, parse_device(f"{kind}:{n}").devices)
 
 
 def request_of(

@@ -95,8 +95,7 @@ def _of_scores(record: Record) -> Iterator[str]:
                 continue
             span = record.intervals.get(case, {}).get(metric)
             for said in (value, *(span or ())):
-                beyond = (low is not None and said < low, high is not None and said > high)
-                if any(beyond):
+                if (low is not None and said < low) or (high is not None and said > high):
                     yield f"{case} {metric}: expected {low} to {high}, got {said}"
             if span is not None and not span[0] - _NEAR <= value <= span[1] + _NEAR:
                 yield f"{case} {metric}: {value:.6g} lies outside of its interval {list(span)}"
