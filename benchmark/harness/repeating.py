@@ -74,6 +74,7 @@ class Repetition:
         found: dict[str, tuple[object, object]] = {
             "config": (first.config, again.config), "upper": (first.upper, again.upper),
             "counts": (first.counts, again.counts),
+            "models of": (sorted(first.checkpoints), sorted(again.checkpoints)),
             "dataset": (first.dataset.fingerprint, again.dataset.fingerprint),
         }  # fmt: skip
         for name, value in self.record.cost:
@@ -121,6 +122,8 @@ class Repetition:
         for name, (said, found) in self.facts().items():
             if said != found:
                 raise BenchError(f"{name}: {said!s:.60} in the record, {found!s:.60} here")
+        if self.record.environment == self.again.environment:
+            self._require_same_weights()
         points, where = self.farthest()
         if self.same_kind and points > TOLERANCE:
             raise BenchError(
@@ -134,6 +137,14 @@ class Repetition:
             machine=dict(self.again.environment), bit_for_bit=not self.differing, points=points,
             elsewhere=not self.same_kind, code=code_version(),
         )  # fmt: skip
+
+    def _require_same_weights(self) -> None:
+        """BenchError if a model is another: in one environment trainings come out bit for bit."""
+        for title, weights in self.record.checkpoints.items():
+            if weights != self.again.checkpoints[title]:
+                raise BenchError(
+                    f"'{title}': its weights have another hash in the record than here"
+                )
 
 
 def numbers(record: Record) -> Iterator[Value]:
@@ -240,7 +251,10 @@ def other_work(record: Record, request: Request) -> str:
     setup = request.setup
     label, seed = record.method, record.seed
     source = data_source(setup, request.data_root)
-    words = "; ".join([*request.other_versions(record), *_other_parameters(record, setup)])
+    parts = [*request.other_versions(record), *_other_parameters(record, setup)]
+    if "first_seed" not in record.changed and record.first_seed != seed:
+        parts.append(f"first_seed {record.first_seed}, here {seed}")
+    words = "; ".join(parts)
     if words or record_key(setup, source, label, seed, request.first_seed) == record.key:
         return words
     return f"its key is another (scoring version {SCORING} here)"

@@ -1,5 +1,6 @@
 """Contradictions within a record: bounds, verdicts, curves, details."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -13,7 +14,8 @@ from benchmark.records.details import Details, QueryResults
 from benchmark.records.layout import verdicts
 from benchmark.records.record import Record
 from benchmark.records.stage_titles import has_own_first
-from benchmark.tasks.base import RankingTask
+from benchmark.tasks.base import RankingTask, measurable
+from benchmark.tasks.verification import Verification
 
 _NEAR = 1e-9
 _OF_CURVES = 1e-4
@@ -50,6 +52,7 @@ def _missing(record: Record) -> Iterator[str]:
     if record.parameters is None:
         yield "parameters: missing"
         return
+    far = record.parameters.track.far
     tasks = [registry.task(name) for name in record.parameters.protocol.tasks]
     texts = any(task.text_queries for task in tasks)
     for i, newer in enumerate(names):
@@ -64,6 +67,9 @@ def _missing(record: Record) -> Iterator[str]:
         for case in cases:
             if _merged(record, case) and not isinstance(task, RankingTask):
                 continue
+            trials = record.counts.get(case, {}).get("n_impostor", math.inf)
+            if task.scores == Verification.scores and not measurable(far, trials):
+                continue  # of fewer pairs than tell an error rate
             if task.scores and not any(m.startswith(task.scores) for m in record.scores[case]):
                 yield f"scores: {case} has none of task {name}: {', '.join(task.scores)}"
     if "backfilling" in record.parameters.protocol.tasks and record.backfilling is None:

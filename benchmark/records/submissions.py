@@ -261,7 +261,7 @@ def _version(load: Callable[[str], Protocol | Track], name: str) -> int:
 def _of_content(record: Record, path: Path) -> Iterator[str]:
     if record.changed:
         keys = f"{', '.join(record.changed):.200}"
-        yield f"changed: expected the settings of track and method, got others of {keys}"
+        yield f"changed: expected nothing set by --set or --first-seed, got {keys}"
     check_beside(record, path)  # results by query are read elsewhere where they are all there
     details = find_details(record, path)
     read_verification(record, path)

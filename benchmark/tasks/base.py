@@ -199,7 +199,7 @@ def ranking_result(
     return result
 
 
-def measurable(targets: Sequence[float], n: int) -> list[float]:
+def measurable(targets: Sequence[float], n: float) -> list[float]:
     """Error rates that ``n`` trials can measure: those at which at least one may be an error."""
     return [target for target in targets if target * n >= 1]
 

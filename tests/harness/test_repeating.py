@@ -149,6 +149,10 @@ FALSE = {
     "dataset": lambda r: {"dataset": r.dataset.model_copy(update={"fingerprint": "none"})},
     r"cost\.parameters": lambda r: {"cost": r.cost.model_copy(update={"parameters": 10})},
     "interval .* in one of them only": lambda r: {"intervals": {}},
+    "models of": lambda r: {"checkpoints": {}},
+    "weights have another hash": lambda r: {
+        "checkpoints": dict.fromkeys(r.checkpoints, "sha256:" + "0" * 64)
+    },
 }
 
 
@@ -253,6 +257,12 @@ def test_trainings_have_the_precision_of_the_record(told, precision):
     request = request_of(here)
     assert request.precision == precision
     assert record.changed == {} and other_work(here, request) == ""
+
+
+def test_a_first_seed_that_is_no_setting_is_the_seed():
+    record = read_record(COMMITTED)
+    other = record.model_copy(update={"first_seed": 7})
+    assert other_work(other, request_of(other)) == f"first_seed 7, here {record.seed}"
 
 
 def test_a_badge_is_of_one_record(path, repetition, tmp_path):

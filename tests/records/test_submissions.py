@@ -87,8 +87,8 @@ def test_records_of_changed_settings_are_counted(root):
     assert found.problems == () and (len(found.records), found.changed) == (3, 1)
     code, out, _ = call("validate", root)
     assert code == 0 and "changed: 1; they are of no board" in out
-    (said,) = [each for each in problems(root / "changed" / "0a") if "settings" in each]
-    assert said.endswith("expected the settings of track and method, got others of l2.weight")
+    (said,) = [each for each in problems(root / "changed" / "0a") if "--set" in each]
+    assert said.endswith("expected nothing set by --set or --first-seed, got l2.weight")
     assert problems(of(root)) == []
     shutil.rmtree(root / "measured")  # what is looked at is not said to be passed over
     assert validate(root).changed == 0 and problems(root)
@@ -143,6 +143,22 @@ ALTERED = {
     "interval elsewhere": (
         lambda v: v["intervals"]["new/new"].update(map=[0.0, 0.1]), "outside of its interval"),
 }  # fmt: skip
+
+
+def test_fewer_impostors_than_an_error_rate_takes_leave_no_score(root):
+    """As of a small folder of photographs."""
+    change, words, _ = ALTERED["no verification"]
+    found = {}
+    for pairs in (99, 100):
+
+        def altered(value, pairs=pairs):
+            change(value)
+            for counts in value["counts"].values():
+                counts["n_impostor"] = pairs
+
+        alter(of(root), altered)
+        found[pairs] = any(words in each for each in problems(of(root)))
+    assert found == {99: False, 100: True}
 
 
 @pytest.mark.parametrize("name", ALTERED)
