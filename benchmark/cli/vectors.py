@@ -40,8 +40,9 @@ def convert(
     )] = "",
     vector_column: Annotated[str, Option(help="Column or array of vectors.")] = "",
     dtype: Annotated[
-        Literal["float32", "float16"], Option(help="Of the numbers written.")
-    ] = "float32",
+        Literal["float32", "float16"] | None,
+        Option(help="Of the numbers written; else float16 where the input's have two bytes."),
+    ] = None,
     batch: Annotated[int, Option(min=1, max=2**20, help="Rows at a time.")] = 8192,
     force: Annotated[bool, Option("--force", help="Write over files that exist.")] = False,
     engine: options.Engine = "local",
@@ -52,7 +53,7 @@ def convert(
     with progress_bar("converting") as progress:
         done = carry_out(
             conversion, source, target, side=side, side_target=side_output,
-            id_column=id_column, vector_column=vector_column, dtype=dtype, batch=batch,
+            id_column=id_column, vector_column=vector_column, dtype=dtype or "", batch=batch,
             force=force, engine=engine, progress=progress,
         )  # fmt: skip
     for line in done.told if done.joined is None else (*done.told, done.joined):

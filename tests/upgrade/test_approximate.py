@@ -83,10 +83,13 @@ def test_what_is_left_out_is_left_out_of_both(made):
 
 def test_one_list_tries_nothing(made):
     report = benchmark.upgrade(**made.arguments(made.sample(600)), approximate="ivf")
-    assert report.document["index"]["lists"] == 3
-    few = planted(n=900, q=60, dim=16)
-    said = str(benchmark.upgrade(**few.arguments(few.sample(300)), approximate="ivf"))
-    assert "One list holds all" in said
+    assert report.document["index"]["lists"] == 3 and report.document["index"]["probes"] == 2
+    assert "serve on after" in str(report) or "Build the index anew" in str(report)
+    for n, its in ((900, "Its one list is"), (2100, "All 2 lists are")):
+        few = planted(n=n, q=60, dim=16)
+        said = str(benchmark.upgrade(**few.arguments(few.sample(300)), approximate="ivf"))
+        assert f"{its} searched, which finds everything" in said
+        assert "serve on after" not in said and "Build the index anew" not in said
 
 
 def test_a_large_gallery_is_drawn_from(result, monkeypatch):

@@ -100,6 +100,22 @@ def test_bytes_of_the_old_index_are_those_of_its_file(made):
     assert rows["re-embed", "1/2 of the numbers"] == 2000 * DIM
 
 
+@pytest.mark.parametrize(("stored", "size"), [(np.float16, 2), (np.float32, 4), (np.float64, 4)])
+def test_the_file_of_a_sample_says_nothing_of_the_index(made, stored, size):
+    """New vectors take as many bytes as the old ones, whatever those of the sample have."""
+    old = made.old.astype(stored)
+    for sample in (np.float16, np.float32):
+        given = made.arguments(made.sample(300)) | {"old_gallery": old}
+        given["new_gallery"] = given["new_gallery"].astype(sample)
+        given |= {"items": 1000, "maps": "linear", "compressed": True}
+        document = upgrade(**given).document
+        costs = {each["name"]: each["cost"] for each in document["strategies"]}
+        for name in ("re-embed", "linear"):
+            assert costs[name]["index_bytes"] == 1000 * size * DIM
+        rows = {(r["strategy"], r["form"]): r["index_bytes"] for r in document["compressed"]}
+        assert rows["re-embed", "as stored"] == 1000 * size * DIM
+
+
 def test_float16_is_as_sure_as_int8(made):
     """It changes fewer queries, and none by more: few differences are no reason for doubt."""
     lost = {(e.strategy, e.form): e.lost for e in compressed(studied(made.whole()))}

@@ -52,6 +52,10 @@ def test_half_precision(saved, gallery, vectors, tmp_path):
         assert source.dtype == np.float16
         wanted = Conversion.load(saved).convert(vectors).astype(np.float16).astype(np.float32)
         np.testing.assert_array_equal(source.read(), wanted)
+    half = gallery(".npy", vectors.astype(np.float16), name="half")
+    for ending, kind in ((".npy", np.float16), (".fvecs", np.float32)):  # which holds no other
+        assert call("convert", saved, half, tmp_path / f"as{ending}")[0] == 0
+        assert open_vectors(tmp_path / f"as{ending}").dtype == kind
     refused("expected --dtype float32, got float16", saved, gallery(".npy"),
             tmp_path / "new.fvecs", "--dtype", "float16")  # fmt: skip
     large = gallery(".h5", vectors * 1e5, name="large")
@@ -181,6 +185,10 @@ def test_a_map_of_queries_leaves_stored_vectors_as_they_are(gallery, tmp_path):
     use = f'benchmark.Conversion.load("{tmp_path / "queries.map"}").view(queries)'
     refused(use, tmp_path / "queries.map", gallery(".npy"), tmp_path / "x.npy")
     assert not (tmp_path / "x.npy").exists()
+    between = get_method("slerp:midpoint").fit(old, new, distance="cosine")
+    between.save(tmp_path / "both.map")
+    use = f'benchmark.Conversion.load("{tmp_path / "both.map"}").view(queries, old_queries)'
+    refused(use, tmp_path / "both.map", gallery(".npy"), tmp_path / "x.npy")
     with pytest.raises(BenchError, match=r"procrustes.*: expected a map of stored vectors, got"):
         convert(conversion, gallery(".npy"), tmp_path / "x.npy")
 

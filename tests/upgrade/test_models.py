@@ -193,7 +193,7 @@ def test_each_model_is_warned_of(unlike):
     noise = [line for line in told if line.startswith("Warning: noise: ")]
     assert sum("not measurably more than a random order" in line for line in noise) == 1
     assert sum("rows that are near in" in line for line in noise) == 1
-    assert sum("not of one length" in line and "noise: " in line for line in told) == 1
+    assert sum("of many lengths" in line and "noise: " in line for line in told) == 1
     assert not any(line.startswith("Warning: good") for line in told)
 
 

@@ -11,6 +11,7 @@ from support.upgrades import all_scores, planted, unit, write_upgrade
 import benchmark
 from benchmark.upgrade.measure.thresholds import PairSet, cutoff
 from benchmark.upgrade.show.page import render
+from benchmark.upgrade.show.tables import tables
 
 
 def directions(rng, n, dim):
@@ -104,6 +105,10 @@ def test_the_report_has_cutoffs_of_every_strategy(made):
     found = document["thresholds"]
     assert found["left_out"] == [0.999]
     asked = [(r["strategy"], r["rule"]) for r in found["cutoffs"]]
+    for every in (False, True):  # the terminal has those that matter, unless all are asked for
+        its = next(t for t in tables(document, every=every) if t.slug == "thresholds")
+        shown = {row.labels[0].text for row in its.rows}
+        assert (shown == {name for name, _ in asked} - {"keep-old"}) is every
     assert len({*asked}) == len(asked)
     rows = {(r["strategy"], r["rule"]): r for r in found["cutoffs"]}
     assert {"keep-old", "re-embed", "procrustes", "naive"} <= {name for name, _ in rows}

@@ -12,7 +12,7 @@ from benchmark.errors import BenchError
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.formats import Sink, Source, open_vectors, require_columns, sink_class
 from benchmark.upgrade.formats.joining import Join, join_all, pairs
-from benchmark.upgrade.formats.rows import require_directions, stored_bytes
+from benchmark.upgrade.formats.rows import new_number_bytes, require_directions, stored_bytes
 from benchmark.upgrade.formats.sink import writing
 from benchmark.upgrade.formats.source import BATCH, files_of
 
@@ -44,7 +44,7 @@ class Converted:
 def convert(
     conversion: Conversion | str | Path, source: str | Path, target: str | Path, *,
     side: str | Path | None = None, side_target: str | Path | None = None,
-    id_column: str = "", vector_column: str = "", dtype: str = "float32",
+    id_column: str = "", vector_column: str = "", dtype: str = "",
     batch: int = BATCH, force: bool = False, engine: str = "local",
     progress: Callable[[float], object] = lambda share: None,
 ) -> Converted:  # fmt: skip
@@ -59,7 +59,8 @@ def convert(
         id_column: Column or array of ids of both, ``-`` for row numbers; by default ``id`` or the
             like, else the only one that may hold some.
         vector_column: As it, of vectors.
-        dtype: Of the files written, ``float32`` or ``float16``.
+        dtype: Of the files written, ``float32`` or ``float16``; by default that of vectors of two
+            bytes a number where the format holds it, and float32 of others.
         batch: Rows at a time: memory grows with it, not with the number of rows.
         force: Write over files that exist.
         engine: ``local``, or ``ray``: batches are read and written here and converted on a cluster.
@@ -82,7 +83,10 @@ def convert(
     _check_dims(conversion, vectors, beside, side_target)
     sources = [each for each in (vectors, beside) if each is not None]
     targets = [Path(each) for each in (target, side_target) if each is not None]
-    sinks = [sink_class(path)(path, vectors.rows, dtype, vectors.ids) for path in targets]
+    sinks = [
+        kind(path, vectors.rows, dtype or _default(kind, vectors), vectors.ids)
+        for path, kind in zip(targets, map(sink_class, targets), strict=True)
+    ]
     _check_targets(sinks, sources, own, force)
     wanted = "side-information of each vector"
     joined = None if beside is None else join_all(vectors, beside, wanted)
@@ -106,12 +110,17 @@ def convert(
     )
 
 
+def _default(kind: type[Sink], vectors: Source) -> str:
+    return "float16" if new_number_bytes(vectors) == 2 and "float16" in kind.dtypes else "float32"
+
+
 def _check_map(conversion: Conversion, files: list[Path]) -> None:
     """Raise a BenchError if stored vectors would be copied as they are."""
     if "convert" in conversion.parts:
         return
     name = str(files[0]) if files else conversion.method
-    use = f'benchmark.Conversion.load("{name}").view(queries)' if files else "its view(queries)"
+    given = "queries, old_queries" if "joint_view" in conversion.parts else "queries"
+    use = f'benchmark.Conversion.load("{name}").view({given})' if files else f"its view({given})"
     raise BenchError(
         f"{name}: expected a map of stored vectors, got one of queries: stored vectors stay as "
         f"they are, {use} brings new queries to them"

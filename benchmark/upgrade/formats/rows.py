@@ -71,6 +71,14 @@ def number_bytes(source: Rows) -> int:
     return min(4, stored_bytes(source))
 
 
+def new_number_bytes(source: Rows) -> int:
+    """Bytes of a number of what takes the place of stored vectors: 2 where theirs have 2, else 4.
+
+    Of one-byte numbers, too, as maps give none; the file of a sample says nothing of it.
+    """
+    return 2 if stored_bytes(source) == 2 else 4
+
+
 def require_directions(
     source: Rows, vectors: Floats, distance: str, numbers: Ints | None = None, first: int = 0
 ) -> None:

@@ -61,11 +61,12 @@ class BehindIndex:
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
+        lists = self.settings.lists_of(self.items) if self.settings.kind == "ivf" else None
         return {
             "settings": asdict(self.settings), "items": self.items,
             "judged_pairs": self.judged_pairs, "shortened": self.shortened, "asked": self.asked,
             "refitted": self.refitted,
-            "lists": self.settings.lists_of(self.items) if self.settings.kind == "ivf" else None,
+            "lists": lists, "probes": None if lists is None else self.settings.probes_of(lists),
             "rows": [asdict(each) for each in self.rows],
             "build_anew": {
                 name: {"needed": needed, **gained.document()}

@@ -18,7 +18,7 @@ from benchmark.metrics.kept_share import Scored, difference, mean
 from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.engine import SHORTEST
-from benchmark.upgrade.formats.rows import number_bytes
+from benchmark.upgrade.formats.rows import new_number_bytes, number_bytes
 from benchmark.upgrade.measure.evaluation import AGREEMENT
 from benchmark.upgrade.measure.study import Fold, Study, score_more
 from benchmark.upgrade.read.gallery import GalleryBlock
@@ -84,7 +84,7 @@ class _Forms:
         out = cls(StrategyPlan([], {}), {})
         for name, its in used.items():
             whole = fold.plan.lists[its]
-            stored = number_bytes(gallery.stored if name == KEEP else gallery.new.source)
+            stored = (number_bytes if name == KEEP else new_number_bytes)(gallery.stored)
             scale = _scale(unit(whole.items(fold.sample.known), distance))
             for form, each, size in _forms(whole, stored, scale, distance):
                 out._add(name, form, size, each)

@@ -52,6 +52,10 @@ class Settings:
         advised = rows // 1000 if rows < 1_000_000 else math.isqrt(rows)
         return min(rows, self.lists or max(1, advised))
 
+    def probes_of(self, lists: int) -> int:
+        """The number of so many lists that are searched."""
+        return min(lists, self.probes or math.ceil(math.sqrt(lists)))
+
 
 class ApproximateIndex(ABC):
     """An index of vectors ``[n, dim]``, which it holds in memory as float32."""
@@ -166,8 +170,7 @@ class Lists(ApproximateIndex):
         return index
 
     def _parameters(self, faiss: Any, _: int) -> Any:
-        probes = self.settings.probes or math.ceil(math.sqrt(self._index.nlist))
-        return faiss.SearchParametersIVF(nprobe=min(probes, self._index.nlist))
+        return faiss.SearchParametersIVF(nprobe=self.settings.probes_of(self._index.nlist))
 
 
 _KINDS: dict[str, type[ApproximateIndex]] = {"hnsw": Graph, "ivf": Lists}

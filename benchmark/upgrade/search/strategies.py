@@ -9,7 +9,7 @@ from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.contract.lists import TwoLists
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.fit.maps import FittedMap
-from benchmark.upgrade.formats.rows import number_bytes
+from benchmark.upgrade.formats.rows import new_number_bytes, number_bytes
 from benchmark.upgrade.read.gallery import EmbeddedSample
 from benchmark.upgrade.read.inputs import Inputs
 from benchmark.upgrade.read.request import KEEP, REEMBED
@@ -75,7 +75,7 @@ class StrategyCost:
     # on this machine
     hours: float
     money: float  # for these hours of one machine
-    index_bytes: int  # of all indexes kept, of numbers as long as in the user's files
+    index_bytes: int  # of all indexes kept, of numbers as long as the stored gallery's
     runs: int  # of models, for a query
     embedded: int  # items, while a query waits
     money_per_1000_queries: float  # for these items
@@ -93,7 +93,8 @@ def cost_of(strategy: Strategy, inputs: Inputs) -> StrategyCost:
         hours = assumed.embedding(assumed.items)
     elif fit is not None and fit.direction == "gallery":
         hours = replace(assumed, map_rate=fit.rows_per_s).converting(1.0)
-    old, new = (number_bytes(each) for each in (inputs.gallery.stored, inputs.gallery.new.source))
+    stored = inputs.gallery.stored
+    old, new = number_bytes(stored), new_number_bytes(stored)
     least = min(d_old, d_new)
     sizes = {"old": old * d_old, "new": new * d_new, "short": new * least, "cut": old * least}
     items = int(assumed.items)

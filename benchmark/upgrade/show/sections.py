@@ -114,13 +114,15 @@ def models(document: Document) -> TextTable:
     )  # fmt: skip
 
 
-def with_few_slices(document: Document) -> Document:
-    """The document with as many slices as a screen takes."""
-    found = document["slices"]
-    if found is None or len(found["slices"]) <= _FEW_SLICES:
-        return document
-    some = {"slices": found["slices"][:_FEW_SLICES], "more": len(found["slices"]) - _FEW_SLICES}
-    return {**document, "slices": {**found, **some}}
+def shortened(document: Document) -> Document:
+    """The document with slices and cut-offs as a screen takes them."""
+    found, cut = document["slices"], document["thresholds"]
+    if found is not None and (more := len(found["slices"]) - _FEW_SLICES) > 0:
+        found = {**found, "slices": found["slices"][:_FEW_SLICES], "more": more}
+    if cut is not None:
+        names = {s["name"] for s in few(document)}
+        cut = {**cut, "cutoffs": [each for each in cut["cutoffs"] if each["strategy"] in names]}
+    return {**document, "slices": found, "thresholds": cut}
 
 
 def slices(document: Document) -> TextTable:
@@ -164,11 +166,10 @@ def slices(document: Document) -> TextTable:
 
 
 def thresholds(document: Document) -> TextTable:
-    """New cut-offs of the strategies that matter."""
+    """New cut-offs of strategies."""
     found, lines = document["thresholds"], []
-    names = {s["name"] for s in few(document)}
     for each in found["cutoffs"]:
-        if each["strategy"] not in names or each["strategy"] == KEEP:
+        if each["strategy"] == KEEP:
             continue
         new, after = each["new"], each["true_after"]
         true = wording.DASH
@@ -307,13 +308,15 @@ def index(document: Document) -> TextTable:
             "Maps were fitted several times; these are of the first fit, "
             f"{of if pairs < every else seen}."
         )
-    if found["lists"] == 1:
-        notes.append("One list holds all of so few items: nothing can be lost, nothing is tried.")
+    whole = found["lists"] is not None and found["probes"] == found["lists"]
+    if whole:
+        its = "Its one list is" if found["lists"] == 1 else f"All {found['lists']:,} lists are"
+        notes.append(f"{its} searched, which finds everything, by lists of old vectors, too.")
     anew = [name for name, each in found["build_anew"].items() if each["needed"]]
     kept = [name for name, each in found["build_anew"].items() if not each["needed"]]
-    if anew:
+    if anew and not whole:
         notes.append(f"Build the index anew after: {', '.join(anew)}; kept, it may find less.")
-    if kept:
+    if kept and not whole:
         notes.append(
             f"The old links or lists serve on after: {', '.join(kept)}; building anew would find a "
             "hundredth more at most."

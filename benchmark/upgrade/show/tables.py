@@ -15,7 +15,7 @@ _YES_NO = {True: "yes", False: "no"}
 def tables(document: Document, *, every: bool = False) -> list[TextTable]:
     """The verdict and the strategies that matter; all strategies and tables, if ``every``."""
     out = [verdict(document, every=every), _scores(document, every=every)]
-    shown = document if every else sections.with_few_slices(document)
+    shown = document if every else sections.shortened(document)
     out += [make(shown) for name, make in sections.ASKED.items() if document[name]]
     if document["backfilling"] and (every or document["cascade"] is not None):
         out.append(sections.backfilling(document))

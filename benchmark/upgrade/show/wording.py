@@ -25,7 +25,7 @@ def percent(share: float) -> str:
         >>> percent(0.934)
         '93 %'
     """
-    return f"{100 * share:.0f} %"
+    return f"{round(100 * share)} %"
 
 
 def kept(share: Mapping[str, float | None] | None, *, whole: bool = False) -> str:
@@ -44,7 +44,7 @@ def kept(share: Mapping[str, float | None] | None, *, whole: bool = False) -> st
     if share is None or share["value"] is None:
         return numbers.DASH
     value, low, high = share["value"], share["low"], share["high"]
-    text = "> 100 %" if value > 1.005 else "< 0 %" if value < -0.005 else percent(value)
+    text = "> 100 %" if value > 1.005 else "< 0 %" if value <= -0.005 else percent(value)
     if not whole or low == high == value:
         return text
     low = None if low is None or low < 0 else low
@@ -325,7 +325,7 @@ def _meanwhile(document: Document, cost: Mapping[str, Any]) -> str:
     line = f"serves: {titled(document, serves)}" if serves else "nothing serves that can be had"
     if serves == KEEP:
         line, its = "the old model and index serve", "they are"
-    if cost["old_bytes"]:
+    if cost["old_bytes"] and serves:
         line += f"; {its} the way back while {size(cost['old_bytes'])} are kept beside"
     return f"Until then {line}."
 
@@ -366,11 +366,11 @@ def _odd_vectors(document: Document) -> list[str]:
     lines = [f"Warning: {each['of']}: {each['words']}." for each in odd if each not in ways]
     if ways:
         names = ", ".join(dict.fromkeys(each["of"] for each in ways))
-        least = min(each["value"] for each in ways)
+        inputs = document["inputs"]
+        its = min(ways, key=lambda each: (each["what"] != inputs["distance"], each["value"]))
         lines.append(
-            f"Warning: {names}: not of one length. Of the ten nearest by cosine another distance "
-            f"finds {percent(least)}; {document['inputs']['distance']} is "
-            f"{_TAKEN[document['inputs']['distance_by']]}: is it right?"
+            f"Warning: {names}: of many lengths. Of the ten nearest by cosine {its['what']} finds "
+            f"{percent(its['value'])}; {inputs['distance']} is {_TAKEN[inputs['distance_by']]}."
         )
     return lines
 
