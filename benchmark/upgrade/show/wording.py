@@ -366,12 +366,11 @@ def _odd_vectors(document: Document) -> list[str]:
     lines = [f"Warning: {each['of']}: {each['words']}." for each in odd if each not in ways]
     if ways:
         names = ", ".join(dict.fromkeys(each["of"] for each in ways))
-        inputs = document["inputs"]
-        its = min(ways, key=lambda each: (each["what"] != inputs["distance"], each["value"]))
-        lines.append(
-            f"Warning: {names}: of many lengths. Of the ten nearest by cosine {its['what']} finds "
-            f"{percent(its['value'])}; {inputs['distance']} is {_TAKEN[inputs['distance_by']]}."
-        )
+        said = document["inputs"]
+        its = min(ways, key=lambda each: (each["what"] != said["distance"], each["value"]))
+        text = f"of many lengths. Of the ten nearest by cosine {its['what']} finds "
+        text += f"{percent(its['value'])}; {said['distance']} is {_TAKEN[said['distance_by']]}"
+        lines.append(f"Warning: {names}: {text}: is it right?")
     return lines
 
 
