@@ -103,10 +103,10 @@ def models_rule() -> list[str]:
 
 
 def _of_demo(name: str, **asked: Any) -> list[str]:
-    """A table of the report on the demo."""
+    """A table of the report on the demo, as a terminal has it."""
     made = {"verdict": tables.verdict, "backfilling": sections.backfilling, **sections.ASKED}
     document = benchmark.upgrade(**demo_arguments() | asked).document
-    return render([made[name](document)], "markdown").splitlines()
+    return render([made[name](sections.shortened(document))], "markdown").splitlines()
 
 
 def verdicts() -> list[str]:
