@@ -105,6 +105,11 @@ class Conversion:
         require_finite(f"queries after {self.method}", seen)
         return seen
 
+    @property
+    def view_call(self) -> str:
+        """The call of :meth:`view` with what this conversion needs, for a person."""
+        return f"view(queries{', old_queries' if 'joint_view' in self.parts else ''})"
+
     def _view(self, queries: ArrayLike, old_queries: ArrayLike | None) -> Vectors:
         vectors = self._queries("queries", queries, self.dims.new)
         if "joint_view" not in self.parts:

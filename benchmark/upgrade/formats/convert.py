@@ -119,8 +119,8 @@ def _check_map(conversion: Conversion, files: list[Path]) -> None:
     if "convert" in conversion.parts:
         return
     name = str(files[0]) if files else conversion.method
-    given = "queries, old_queries" if "joint_view" in conversion.parts else "queries"
-    use = f'benchmark.Conversion.load("{name}").view({given})' if files else f"its view({given})"
+    call = conversion.view_call
+    use = f'benchmark.Conversion.load("{name}").{call}' if files else f"its {call}"
     raise BenchError(
         f"{name}: expected a map of stored vectors, got one of queries: stored vectors stay as "
         f"they are, {use} brings new queries to them"

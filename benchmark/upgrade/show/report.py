@@ -61,12 +61,12 @@ class UpgradeReport:
 
 def use_of(conversion: Conversion, place: Path) -> str:
     """The command or call that applies a conversion which is saved at a place."""
-    load = f'benchmark.Conversion.load("{place}")'
+    call = f'benchmark.Conversion.load("{place}").{conversion.view_call}'
     if "joint_view" in conversion.parts:
         way = f"{conversion.params['share']:g} of the way from the old query to the new one"
-        return f"{load}.view(queries, old_queries), {way}"
+        return f"{call}, {way}"
     if "query_view" in conversion.parts:
-        return f"{load}.view(queries)"
+        return call
     return f"bench convert {place} INPUT OUTPUT"
 
 
