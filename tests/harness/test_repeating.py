@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from scipy import stats
 from support.command import call
 from support.stored import write
 from support.toy_runs import ONE_EPOCH, run_toy, toy
@@ -212,8 +213,22 @@ def test_elsewhere_scores_are_held_to_their_intervals(name, repetition):
     badge = again.verification()
     assert badge.elsewhere and not badge.bit_for_bit and badge.points > 0
     assert "within the intervals" in badge.words and "another" in again.machines
-    beyond = elsewhere(repetition, name, 101 * (high - value))
+    n = sum(s is not None for of in repetition.again.intervals.values() for s in of.values())
+    wider = stats.norm.ppf(1 - 0.025 / n) / stats.norm.ppf(0.975)  # Bonferroni: all of them at once
+    assert elsewhere(repetition, name, 99 * wider * (high - value)).outside() == ""
+    beyond = elsewhere(repetition, name, 101 * wider * (high - value))
     assert beyond.verification() is None and beyond.outside().startswith("new/old map: ")
+
+
+def test_pairs_accepted_at_a_threshold_are_no_facts_of_the_data(repetition):
+    def with_counts(by):
+        counts = {"new/new": {"n_query": 30, "n_accepted_impostor_tar_at_far_1e-2": 98} | by}
+        return repetition.record.model_copy(update={"counts": counts})
+
+    tied = {"n_accepted_impostor_tar_at_far_1e-2": 97}  # the last bits of a machine tie scores
+    Repetition(with_counts({}), with_counts(tied)).verification()
+    with pytest.raises(BenchError, match=r"counts: .*'n_query': 30.* in the record"):
+        Repetition(with_counts({}), with_counts({"n_query": 29})).verification()
 
 
 def test_elsewhere_both_have_the_same_scores(repetition):
