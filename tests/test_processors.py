@@ -40,6 +40,10 @@ NEEDS = {"AVX2": ("AVX2", "AVX512"), "AVX-512": ("AVX512",)}
 THREADS = "COMPATBENCH_TEST_THREADS"
 
 
+def test_parts_are_there():
+    assert not [part for part in PARTS if not Path(ROOT, "tests", part).exists()]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("instructions", "threads"),
