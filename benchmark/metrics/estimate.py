@@ -1,8 +1,7 @@
 """A number with its interval: the one type that reports, tables and pages take."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +64,3 @@ class Estimate:
     def is_below(self, most: float) -> bool:
         """Compare the whole interval with a number; False where it has no upper end."""
         return self.high is not None and self.high < most
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return asdict(self)

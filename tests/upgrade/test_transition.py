@@ -42,10 +42,11 @@ def test_depths_against_brute_force(made, distance):
         assert each.share.value == pytest.approx(values[-1] / whole, abs=1e-9)
         assert each.embedded == len(np.unique(candidates)) / len(candidates)
         assert each.filled == len(np.unique(candidates)) / 700
-    for target, (depth, surely) in found.needed.items():
-        enough = [d.depth for d, v in zip(found.depths, values, strict=True) if v >= target * whole]
-        assert depth == min(enough, default=None)
-        assert surely is None or surely >= depth
+    for needed in found.needed:
+        least = needed.share * whole
+        enough = [d.depth for d, v in zip(found.depths, values, strict=True) if v >= least]
+        assert needed.depth == min(enough, default=None)
+        assert needed.surely is None or needed.surely >= needed.depth
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -113,20 +114,20 @@ def test_a_mixed_index_against_brute_force(made, distance, offset, groups, size)
     ]
     plain = all_scores(made.queries, made.old, distance)
     at = np.searchsorted(held, made.relevant)
-    found = {each.start: each.scores for each in mixed_index(study)}
+    found = {each.start: each.points for each in mixed_index(study)}
     assert list(found) == [PLAIN, MERGED, SCALED]
     for point in range(POINTS):
         filled = np.isin(held, held[order[moment <= point]])
         new, old = (side[:, held] for side in sides)
         table = np.where(filled, new, old)
-        assert found[MERGED][point].value == pytest.approx(ndcg(table, at).mean(), abs=1e-6)
+        assert found[MERGED][point]["value"] == pytest.approx(ndcg(table, at).mean(), abs=1e-6)
         table = np.where(filled, new, plain[:, held])
-        assert found[PLAIN][point].value == pytest.approx(ndcg(table, at).mean(), abs=1e-6)
+        assert found[PLAIN][point]["value"] == pytest.approx(ndcg(table, at).mean(), abs=1e-6)
         scaled = [
             (side[:, held] - side[:, fitted].mean()) / side[:, fitted].std() for side in sides
         ]
         table = np.where(filled, *scaled)
-        assert found[SCALED][point].value == pytest.approx(ndcg(table, at).mean(), abs=0.02)
+        assert found[SCALED][point]["value"] == pytest.approx(ndcg(table, at).mean(), abs=0.02)
 
 
 def test_a_sample_and_what_is_told(made):

@@ -1,7 +1,7 @@
 """Several new models on the same queries: their ranks, and the one to take."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import reduce
 from typing import Any
@@ -50,22 +50,11 @@ class ModelComparison:
     """Places of all models, and the model to take."""
 
     taken: str
-    places: Sequence[ModelPlace]  # the best rank first
-    differences: Mapping[tuple[str, str], Estimate]  # first and second model -> paired
     queries: int  # number that all models were compared on
     left_out: int  # the most judged queries of one model that not all have
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        others = [p.name for p in self.places if p.rank == 1 and p.strategy != KEEP]
-        return {
-            "taken": self.taken, "queries": self.queries, "left_out": self.left_out,
-            "tied": [name for name in others if self.taken in others and name != self.taken],
-            "places": [asdict(place) for place in self.places],
-            "differences": [
-                {"of": a, "to": b, **found.document()} for (a, b), found in self.differences.items()
-            ],
-        }  # fmt: skip
+    tied: list[str]  # other upgrades that cannot be told from the one that is taken
+    places: list[ModelPlace]  # the best rank first
+    differences: list[dict[str, Any]]  # ``of`` a model ``to`` another one, paired
 
 
 def compare_models(
@@ -127,7 +116,10 @@ def compare_models(
 
     found.sort(key=lambda place: (place.rank, -place.score.known))
     taken = min((place for place in found if place.rank == found[0].rank), key=effort)
-    return ModelComparison(taken.name, found, differences, len(common), left_out)
+    upgrades = [place.name for place in found if place.rank == 1 and place.strategy != KEEP]
+    tied = [name for name in upgrades if taken.name in upgrades and name != taken.name]
+    paired = [{"of": a, "to": b, **asdict(each)} for (a, b), each in differences.items()]
+    return ModelComparison(taken.name, len(common), left_out, tied, found, paired)
 
 
 def _of_common(scored: Scored, rows: Ints, common: Ints, k: int) -> Scored:

@@ -5,14 +5,13 @@ beside, both lists merged by scores.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from benchmark.metrics.backfill_curves import moments
 from benchmark.metrics.backfill_orders import by_score, random
-from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.kept_share import Scored, mean
 from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints
@@ -33,16 +32,9 @@ class BackfillProgress:
 
     order: str  # ``random``, ``reads`` or ``priority``
     start: str  # label of the map that converts unfilled items, or one of ``MIXED``
-    scores: tuple[Estimate, ...]  # at even shares that are filled, from none to all
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        points = [
-            {"filled": round(k / (POINTS - 1), 1), **each.document()}
-            for k, each in enumerate(self.scores)
-        ]
-        worst = min(points, key=lambda point: point["value"])
-        return {"order": self.order, "start": self.start, "worst": worst, "points": points}
+    worst: dict[str, Any]  # the point of the least score
+    # even shares that are ``filled``, from none to all, each with its score
+    points: list[dict[str, Any]]
 
 
 def backfill_progress(study: Study) -> list[BackfillProgress]:
@@ -124,8 +116,11 @@ def _progress(
     study: Study, order: str, start: str, found: dict[str, Scored], name: str
 ) -> BackfillProgress:
     groups = study.sample_groups
-    scores = (mean(found[f"{name} {p}"], groups) for p in range(POINTS))
-    return BackfillProgress(order, start, tuple(scores))
+    points = [
+        {"filled": round(p / (POINTS - 1), 1), **asdict(mean(found[f"{name} {p}"], groups))}
+        for p in range(POINTS)
+    ]
+    return BackfillProgress(order, start, min(points, key=lambda each: each["value"]), points)
 
 
 def _mixed(

@@ -53,27 +53,13 @@ class BehindIndex:
     shortened: int  # queries of whose results more than ``TOP`` items are left out
     asked: int  # results that the index was asked for, for scores: more where some are left out
     refitted: bool  # maps were fitted several times, and these are of the first fit
+    lists: int | None  # that items are kept in; None of a graph
+    probes: int | None  # lists that are searched
     rows: list[Behind]  # one for each strategy, two for each map of stored vectors
-    # map -> part of the found share that building anew would give back, and whether
-    # that may be more than a hundredth
-    build_anew: dict[str, tuple[Estimate, bool]]
+    # map -> part of the found share that building anew would give back, and whether it is
+    # ``needed``, as that may be more than a hundredth
+    build_anew: dict[str, dict[str, Any]]
     left_out: list[str]  # strategies that cannot be evaluated so
-
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        lists = self.settings.lists_of(self.items) if self.settings.kind == "ivf" else None
-        return {
-            "settings": asdict(self.settings), "items": self.items,
-            "judged_pairs": self.judged_pairs, "shortened": self.shortened, "asked": self.asked,
-            "refitted": self.refitted,
-            "lists": lists, "probes": None if lists is None else self.settings.probes_of(lists),
-            "rows": [asdict(each) for each in self.rows],
-            "build_anew": {
-                name: {"needed": needed, **gained.document()}
-                for name, (gained, needed) in self.build_anew.items()
-            },
-            "left_out": self.left_out,
-        }  # fmt: skip
 
 
 def behind_index(study: Study, settings: Settings) -> BehindIndex:
@@ -88,7 +74,7 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
     run = _Comparison(study, block, {s.name: plan.lists[s.uses[0]] for s in used})
     stored = build(block.old, distance, settings)
     rows: list[Behind] = []
-    gained: dict[str, tuple[Estimate, bool]] = {}
+    anew_by_map: dict[str, dict[str, Any]] = {}
     for each in used:
         items = plan.lists[each.uses[0]].items(block)
         if items.shape == block.old.shape and np.may_share_memory(items, block.old):
@@ -100,13 +86,17 @@ def behind_index(study: Study, settings: Settings) -> BehindIndex:
         rows.append(run(each, anew, ANEW, anew.seconds))
         if each.fitted is not None:
             shares = run.shares[each.name, ANEW], run.shares[each.name, KEPT]
-            gained[each.name] = gain_of_building(*shares)
+            gained, needed = gain_of_building(*shares)
+            anew_by_map[each.name] = {"needed": needed, **asdict(gained)}
     left_out = [s.name for s in plan.strategies if s not in used]
     pairs = int(study.first.relevant.counted.sum())
     short = int((run.n_left_out > TOP).sum())
+    n = len(block.rows)
+    lists = settings.lists_of(n) if settings.kind == "ivf" else None
+    probes = None if lists is None else settings.probes_of(lists)
     return BehindIndex(
-        settings, len(block.rows), pairs, short, run.depth, bool(study.refits), rows, gained,
-        left_out,
+        settings, n, pairs, short, run.depth, bool(study.refits), lists, probes, rows,
+        anew_by_map, left_out,
     )  # fmt: skip
 
 

@@ -1,8 +1,7 @@
 """Cascades by depth: scores, and items embedded for the query log when what is embedded is kept."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,24 +33,21 @@ class Depth:
 
 
 @dataclass(frozen=True)
+class NeededDepth:
+    """The least depth that keeps a share of re-embedding's score; None where no depth does."""
+
+    share: float  # one of ``TARGETS``
+    depth: int | None
+    surely: int | None  # the least one that surely does, by the 95 % interval
+
+
+@dataclass(frozen=True)
 class CascadeDepths:
     """A cascade at every depth."""
 
     strategy: str  # ``cascade`` or ``cascade-mapped``
-    depths: Sequence[Depth]  # shallow ones first
-    # target -> the least depth whose share is as high, and the least one whose share
-    # surely is (by the 95 % interval); None where no depth is
-    needed: dict[float, tuple[int | None, int | None]]
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "strategy": self.strategy, "depths": [asdict(each) for each in self.depths],
-            "needed": [
-                {"share": share, "depth": depth, "surely": surely}
-                for share, (depth, surely) in self.needed.items()
-            ],
-        }  # fmt: skip
+    depths: list[Depth]  # shallow ones first
+    needed: list[NeededDepth]
 
 
 def cascade_depths(study: Study, tell: Tell = lambda words: None) -> list[CascadeDepths]:
@@ -83,13 +79,13 @@ def _by_depth(
         found.append(Depth(
             d, mean(its, groups), share, embedded, last, filled / study.inputs.gallery.rows
         ))  # fmt: skip
-    needed = {
-        target: (
-            next((e.depth for e in found if e.share and e.share.known >= target), None),
+    needed = [
+        NeededDepth(
+            target, next((e.depth for e in found if e.share and e.share.known >= target), None),
             next((e.depth for e in found if e.share and (e.share.low or 0.0) >= target), None),
         )
         for target in TARGETS
-    }
+    ]  # fmt: skip
     return CascadeDepths(each.name, found, needed)
 
 

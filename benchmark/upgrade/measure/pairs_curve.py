@@ -1,6 +1,6 @@
 """Scores by the number of pairs that a map is fitted on."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,6 @@ def pairs_curve(study: Study, recommended: str | None) -> PairsCurve:
     missed = {n: difference(curve[sizes[-1]], curve[n], groups).high for n in sizes[:-1]}
     return PairsCurve(
         label, next((n for n, high in missed.items() if high is not None and high <= CLOSE), None),
-        [{"pairs": n, **mean(each, groups).document()} for n, each in curve.items()],
+        [{"pairs": n, **asdict(mean(each, groups))} for n, each in curve.items()],
         {name: mean(found[name], groups) for name in bounds},
     )  # fmt: skip

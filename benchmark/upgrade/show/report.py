@@ -89,7 +89,7 @@ def make_document(
         "date": datetime.now(UTC).date().isoformat(),
         "metric": study.metric,
         "inputs": _inputs(study, decision),
-        "vectors": _section([*findings]),
+        "vectors": [asdict(each) for each in findings],
         "constraints": asdict(request.constraints),
         "assumed": {
             "items": int(assumed.items), "throughput": assumed.throughput, "price": assumed.price,
@@ -112,10 +112,8 @@ def make_document(
 
 def _section(found: Any) -> Any:
     if isinstance(found, list):
-        return [_section(each) for each in found]
-    if found is None:
-        return None
-    return found.document() if hasattr(found, "document") else asdict(found)
+        return [asdict(each) for each in found]
+    return None if found is None else asdict(found)
 
 
 def _inputs(study: Study, decision: Decision) -> Document:
@@ -165,9 +163,9 @@ def _strategy(study: Study, evidence: Evidence, outcome: StrategyOutcome) -> Doc
     if old is not None and evidence.judged:
         broken, fixed = _changed(outcome, old)
         if outcome is not old:
-            to_keep = difference(outcome.scored[metric], old.scored[metric], groups).document()
+            to_keep = asdict(difference(outcome.scored[metric], old.scored[metric], groups))
     scores = {
-        key: mean(outcome.scored[key], groups).document()
+        key: asdict(mean(outcome.scored[key], groups))
         for key in (*METRICS, AGREEMENT) if key in outcome.scored
     }  # fmt: skip
     return {
@@ -175,7 +173,7 @@ def _strategy(study: Study, evidence: Evidence, outcome: StrategyOutcome) -> Doc
         "needs": sorted(strategy.needs),
         "missing": missing(strategy.needs, study.inputs.request.constraints),
         "estimated": outcome.estimated, "score": scores[metric], "metrics": scores,
-        "kept": None if share is None else share.document(), "to_keep": to_keep,
+        "kept": None if share is None else asdict(share), "to_keep": to_keep,
         "broken": broken, "fixed": fixed,
         "cost": asdict(cost_of(strategy, study.inputs)),
         "fit_s": None if fit is None else fit.fit_s,
