@@ -22,6 +22,8 @@ from benchmark.upgrade.read.gallery import GalleryBlock
 from benchmark.upgrade.read.request import MERGED, PLAIN, SCALED
 from benchmark.upgrade.search.lists import MixedList, ResultList
 
+Sides = tuple[ResultList, ResultList]
+"""Lists of new and of old vectors."""
 POINTS = 11
 _SCALED_BY = 1_000  # items, and queries, that the scale is taken from
 
@@ -79,24 +81,19 @@ def mixed_index(study: Study) -> list[BackfillProgress]:
     """
     inputs, request = study.inputs, study.inputs.request
     sample, distance = study.first.sample, inputs.distance
-    done = list(_filled(sample.rows[sample.held], _random(study)))
-    out = []
+    planned, ways = study.first.plan.lists, []
     if sample.old.shape[1] == sample.new.shape[1]:
-        plain = {
-            f"{PLAIN} {p}": ResultList(inputs.queries, _mixed(rows, lambda block: block.old))
+        ways.append((PLAIN, (planned["new"], planned["naive"]), distance))
+    if inputs.old_queries is not None and request.old_model and request.extra_runs:
+        sides = planned["new"], planned["old"]
+        ways += [(MERGED, sides, distance), (SCALED, *_scaled(study, sides))]
+    done, out = _filled(sample.rows[sample.held], _random(study)), []
+    for way, (new, rest), its in ways:
+        lists = {
+            f"{way} {p}": MixedList(new.queries, new.items, filled=rows, rest=rest)
             for p, rows in enumerate(done)
         }
-        out.append(_progress(study, "random", PLAIN, study.first.scored_lists(plain), PLAIN))
-    if inputs.old_queries is None or not (request.old_model and request.extra_runs):
-        return out
-    sides = ResultList(inputs.queries, _new), ResultList(inputs.old_queries, _old)
-    scaled, measure = _scaled(study, inputs.old_queries)
-    for way, (new, old), its in ((MERGED, sides, distance), (SCALED, scaled, measure)):
-        both = {
-            f"{way} {p}": MixedList(new.queries, new.items, filled=rows, rest=old)
-            for p, rows in enumerate(done)
-        }
-        found = study.first.scored_lists(both, against=f"{way} {POINTS - 1}", distance=its)
+        found = study.first.scored_lists(lists, against=f"{way} {POINTS - 1}", distance=its)
         out.append(_progress(study, "random", way, found, way))
     return out
 
@@ -135,35 +132,24 @@ def _mixed(
     return items
 
 
-def _new(block: GalleryBlock) -> Floats:
-    return block.new
-
-
-def _old(block: GalleryBlock) -> Floats:
-    return block.old
-
-
-def _scaled(study: Study, old_queries: Floats) -> tuple[tuple[ResultList, ResultList], str]:
+def _scaled(study: Study, sides: Sides) -> tuple[Sides, str]:
     """Lists of new and of old vectors whose scores have one mean and deviation; their distance.
 
     One number more of each vector moves the scores; distances can only be made longer.
     """
-    inputs, distance = study.inputs, study.inputs.distance
-    scales = _scales(study, old_queries)
+    distance, scales = study.inputs.distance, _scales(study, sides)
     most = max(-middle / spread for middle, spread in scales)
 
-    def scaled(
-        queries: Floats, items: Callable[[GalleryBlock], Floats], middle: float, spread: float
-    ) -> ResultList:
+    def scaled(each: ResultList, middle: float, spread: float) -> ResultList:
         if distance != "l2":
-            asked = _longer(unit(queries, distance) / np.float32(spread), -middle / spread)
-            return ResultList(asked, lambda block: _longer(unit(items(block), distance), 1.0))
+            asked = _longer(unit(each.queries, distance) / np.float32(spread), -middle / spread)
+            return ResultList(asked, lambda block: _longer(unit(each.items(block), distance), 1.0))
         size = np.float32(spread**0.5)
-        asked = _longer(queries / size, (most + middle / spread) ** 0.5)
-        return ResultList(asked, lambda block: _longer(items(block) / size, 0.0))
+        asked = _longer(each.queries / size, (most + middle / spread) ** 0.5)
+        return ResultList(asked, lambda block: _longer(each.items(block) / size, 0.0))
 
-    sides = scaled(inputs.queries, _new, *scales[0]), scaled(old_queries, _old, *scales[1])
-    return sides, "l2" if distance == "l2" else "dot"
+    both = scaled(sides[0], *scales[0]), scaled(sides[1], *scales[1])
+    return both, "l2" if distance == "l2" else "dot"
 
 
 def _longer(vectors: Floats, number: float) -> Floats:
@@ -171,14 +157,15 @@ def _longer(vectors: Floats, number: float) -> Floats:
     return np.pad(vectors, ((0, 0), (0, 1)), constant_values=number)
 
 
-def _scales(study: Study, old_queries: Floats) -> list[tuple[float, float]]:
+def _scales(study: Study, sides: Sides) -> list[tuple[float, float]]:
     """Mean and deviation of scores with the same items by the new and by the old model."""
     inputs, sample = study.inputs, study.first.sample
     rng = np.random.default_rng([inputs.request.seed, 7])
     items = rng.permutation(np.flatnonzero(sample.fitted))[:_SCALED_BY]
-    asked = rng.permutation(len(old_queries))[:_SCALED_BY]
+    asked = rng.permutation(len(inputs.queries))[:_SCALED_BY]
     out = []
-    for queries, vectors in ((inputs.queries, sample.new), (old_queries, sample.old)):
-        scores = all_scores(queries[asked], vectors[items], inputs.distance).astype(np.float64)
+    for each in sides:
+        vectors = each.items(sample.known)[items]
+        scores = all_scores(each.queries[asked], vectors, inputs.distance).astype(np.float64)
         out.append((float(scores.mean()), float(scores.std()) or 1.0))
     return out
