@@ -1,6 +1,5 @@
 """Ids and vectors as columns of Arrow's types, whatever file they come from."""
 
-import itertools
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -29,7 +28,7 @@ from benchmark.upgrade.formats.ids import AT_ONCE, LONGEST
 from benchmark.upgrade.formats.source import Shape, Source
 
 ID, VECTOR = "id", "vector"
-_SOUGHT = 64  # rows that are read at a time where the first has no vector
+_SOUGHT = 64  # rows that are read at a time for one that has a vector
 types = pa.types
 Group = tuple[int, Callable[[int], Iterator[Any]]]
 """Rows that a file keeps together: how many, and what reads a column of them, the first row of all
@@ -95,18 +94,12 @@ class ColumnsSource(Source):
 
     def _first_length(self, path: Path) -> int:
         """Numbers of the first vector that is not null; 0 if all are."""
-        sizes = (part for size in (1, _SOUGHT) for part in self._first_parts(path, size))
-        for part in sizes:
-            lengths = pc.list_value_length(_plain(part))
-            some = lengths.drop_null()
+        groups = self._groups(path, self.part, _SOUGHT)
+        for part in (part for rows, read in groups if rows for part in read(0)):
+            some = pc.list_value_length(_plain(part)).drop_null()
             if len(some):
                 return int(some[0].as_py())
         return 0
-
-    def _first_parts(self, path: Path, size: int) -> Iterator[Any]:
-        """Vectors in parts; of single rows the first alone, which nearly always has numbers."""
-        parts = (part for n, read in self._groups(path, self.part, size) if n for part in read(0))
-        return itertools.islice(parts, 1 if size == 1 else None)
 
     @contextmanager
     def _named(self, path: Path) -> Iterator[None]:
