@@ -51,6 +51,16 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(some[:most]) + more or "none"
 
 
+def several(n: int, one: str, many: str = "") -> str:
+    """A number with its noun; ``many`` is that with an s where it is not given.
+
+    Example:
+        >>> several(1, "line is", "lines are"), several(2000, "slice")
+        ('1 line is', '2,000 slices')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def another_column(names: Iterable[str], ways: str) -> str:
     """The end of a message on names without a column of vectors: what to do.
 

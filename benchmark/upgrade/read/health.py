@@ -12,6 +12,7 @@ from benchmark.metrics.relevance import agreement
 from benchmark.metrics.similarity import unit
 from benchmark.ranking.arrays import Floats, Ints, Mask, Values
 from benchmark.ranking.engine import LONGEST, SHORTEST
+from benchmark.upgrade.formats.checks import several
 from benchmark.upgrade.formats.joining import join
 from benchmark.upgrade.formats.rows import BLOCK, Rows, gather
 from benchmark.upgrade.read.gallery import about_mean
@@ -128,7 +129,7 @@ def look_at(inputs: Inputs) -> list[Remark]:
 
 def examine(tally: VectorTally, name: str, stored: str = "float32") -> list[Remark]:
     """Findings about vectors that were looked at; ``stored`` is the type of their numbers."""
-    shown = f"{_vectors(tally.rows)} of {tally.dim} numbers, {stored}"
+    shown = f"{several(tally.rows, 'vector')} of {tally.dim} numbers, {stored}"
     found = [Remark(name, "rows", shown, value=tally.rows)]
     for what, n, words in (
         ("broken", tally.broken, "with NaN or infinity"),
@@ -140,14 +141,14 @@ def examine(tally: VectorTally, name: str, stored: str = "float32") -> list[Rema
         ),
     ):
         if n:
-            found.append(Remark(name, what, f"{_vectors(n)} {words}", odd=True, value=n))
+            found.append(Remark(name, what, f"{several(n, 'vector')} {words}", odd=True, value=n))
     if not len(tally.part):
         return found
     found += [_lengths(tally, name), *_scale(tally, name, stored)]
     share = tally.doubles / max(1, tally.rows - tally.broken - tally.zeros - tally.extreme)
     if share:
         copies = "is a copy of another" if tally.doubles == 1 else "are copies of others"
-        words = f"{_vectors(tally.doubles)} {copies}, {_percent(share)}"
+        words = f"{several(tally.doubles, 'vector')} {copies}, {_percent(share)}"
         found.append(Remark(name, "doubles", words, share > 0.01, share))
     found += _structure(tally, name)
     return found
@@ -370,10 +371,6 @@ def _comparable(vectors: Floats) -> Mask:
     """Rows of finite numbers whose squares float32 holds, or of zeros."""
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
     return np.asarray((lengths == 0) | ((lengths >= SHORTEST) & (lengths <= LONGEST)))
-
-
-def _vectors(n: int) -> str:
-    return f"{n:,} vector{'s' if n != 1 else ''}"
 
 
 def _percent(share: float) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmark.errors import BenchError, located
 from benchmark.ranking.arrays import Ints, Mask
 from benchmark.ranking.grouping import offsets, spread
-from benchmark.upgrade.formats.checks import cut, reading, shown
+from benchmark.upgrade.formats.checks import cut, reading, several, shown
 from benchmark.upgrade.formats.flat import read_flat
 from benchmark.upgrade.formats.ids import Ids, alike, as_ids, index_of, rows_of
 from benchmark.upgrade.formats.rows import Rows
@@ -101,10 +101,10 @@ class Qrels:
         n, found = len(self.offset) - 1, int((np.diff(self.offset) > 0).sum())
         if not self.known:
             return f"{n:,} queries without judgements"
-        pairs = "relevant pair", "relevant pairs"
-        parts = [f"{_some(len(self.rows), *pairs)} of {_some(found, 'query', 'queries')}"]
+        pairs = several(len(self.rows), "relevant pair")
+        parts = [f"{pairs} of {several(found, 'query', 'queries')}"]
         counts = zip((n - found, *self.unused), _LEFT_OUT, strict=True)
-        parts += [_some(count, *words) for count, words in counts if count]
+        parts += [several(count, *words) for count, words in counts if count]
         return "; ".join(parts)
 
     @classmethod
@@ -387,7 +387,3 @@ def _like_the_first(sets: list[Ints]) -> Ints:
             alike = others[free[others] & (shared >= ALIKE * union)]
             group[alike], free[alike] = first, False
     return group
-
-
-def _some(n: int, one: str, more: str) -> str:
-    return f"{n:,} {one if n == 1 else more}"

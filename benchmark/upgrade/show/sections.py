@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
+from benchmark.upgrade.formats.checks import several
 from benchmark.upgrade.read.request import FOUND, KEEP, MIXED, REEMBED
 from benchmark.upgrade.show import wording
 from benchmark.upgrade.show.wording import Document
@@ -21,16 +22,6 @@ _NOT_CHANGED = {
 def ordered(document: Document) -> list[Mapping[str, Any]]:
     """Strategies, the best score first."""
     return sorted(document["strategies"], key=lambda s: -s["score"]["value"])
-
-
-def several(n: int, one: str, many: str = "") -> str:
-    """A number with its noun; ``many`` is that with an s where it is not given.
-
-    Example:
-        >>> several(1, "line is", "lines are"), several(2000, "slice")
-        ('1 line is', '2,000 slices')
-    """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def unchanged(document: Document, strategies: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmark.report.text_table import TextCell, TextColumn, TextTable, simple_table
+from benchmark.upgrade.formats.checks import several
 from benchmark.upgrade.show import sections, wording
 from benchmark.upgrade.show.sections import few, marked, ordered, refused
 from benchmark.upgrade.show.wording import Document
@@ -76,7 +77,7 @@ def _scores(document: Document, *, every: bool) -> TextTable:
     notes = [f"{'; '.join(marks)}."] if marks else []
     notes += sections.unchanged(document, strategies)
     if others := len(document["strategies"]) - len(lines):
-        more = sections.several(others, "strategy", "strategies")
+        more = several(others, "strategy", "strategies")
         notes.append(f"{more} more, all metrics, costs and what was left out: --all.")
     return simple_table("Strategies", "strategies", ("strategy",), heads, lines, notes=tuple(notes))
 
