@@ -8,6 +8,7 @@ from benchmark.metrics.kept_share import difference, mean
 from benchmark.ranking.arrays import Floats
 from benchmark.upgrade.measure.near_copies import LEAST_PAIRS
 from benchmark.upgrade.measure.study import Study
+from benchmark.upgrade.read.order import is_constant
 from benchmark.upgrade.read.request import KEEP, REEMBED
 
 _DEEPEST = 10  # ranks that nDCG looks at
@@ -20,8 +21,6 @@ _COPIED = 0.05
 """Share of the gallery from which on copies are warned of."""
 _EQUAL = 0.05
 """Share of the items from which on equal vectors by both models are warned of."""
-_FLAT = 1e-6
-"""Share of the largest number by which vectors that are all the same may differ, by rounding."""
 _ROUNDED = 1e-3
 """Share of an item's largest number by which its two vectors may differ, by float16."""
 _SCALE = 3.0
@@ -49,19 +48,15 @@ def _constant(study: Study) -> Iterator[str]:
         ("the queries", inputs.queries), ("the old queries", inputs.old_queries),
     ]  # fmt: skip
     for name, vectors in sides:
-        if vectors is not None and len(vectors) > 1 and _is_constant(vectors):
+        if vectors is not None and len(vectors) > 1 and is_constant(vectors):
             yield f"all vectors of {name} are the same: nothing can be told from them"
-
-
-def _is_constant(vectors: Floats) -> bool:
-    return bool(np.ptp(vectors, axis=0).max() <= _FLAT * np.abs(vectors).max())
 
 
 def _equal(study: Study) -> Iterator[str]:
     """Items that have one vector by both models, which no two models give."""
     sample, of = study.first.sample, [rows.name for rows, _ in study.inputs.looked]
     old, new = sample.old, sample.new
-    if old.shape != new.shape or len(of) != 2 or _is_constant(old):
+    if old.shape != new.shape or len(of) != 2 or is_constant(old):
         return
     distance = np.abs(old - new).max(axis=1)
     share = float((distance <= _ROUNDED * np.abs(old).max(axis=1)).mean())
@@ -85,7 +80,7 @@ def _own(study: Study) -> Iterator[str]:
                 "items are queries: maps look better than on new queries; take fewer queries"
             )
         return
-    if _is_constant(inputs.queries):
+    if is_constant(inputs.queries):
         return
     items = {row.tobytes() for row in sample.new}
     n = sum(row.tobytes() in items for row in inputs.queries)
@@ -108,7 +103,7 @@ def _own(study: Study) -> Iterator[str]:
 def _copies(study: Study) -> Iterator[str]:
     """Items that are copies of others, of which the sample has too few pairs to allow for them."""
     inputs, old = study.inputs, study.first.sample.old
-    if inputs.request.gone or inputs.gallery.complete or _is_constant(old):
+    if inputs.request.gone or inputs.gallery.complete or is_constant(old):
         return
     n = len(old)
     pairs = n - len({row.tobytes() for row in old})

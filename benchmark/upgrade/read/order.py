@@ -82,6 +82,11 @@ class SameOrder:
         ]
 
 
+def is_constant(vectors: Floats) -> bool:
+    """Tell whether vectors ``[n, dim]`` are all the same, but for rounding."""
+    return bool(np.ptp(vectors, axis=0).max() <= _ROUNDING * np.abs(vectors).max())
+
+
 def likeness(old: Floats, new: Floats, rng: np.random.Generator) -> float:
     """Correlation of similarities by both models, of the highest of twenty shuffles.
 
@@ -90,7 +95,7 @@ def likeness(old: Floats, new: Floats, rng: np.random.Generator) -> float:
     """
     n = len(old)
     # Processors round the mean of equal rows otherwise: what is left of them may be noise.
-    if any(np.ptp(side, axis=0).max() <= _ROUNDING * np.abs(side).max() for side in (old, new)):
+    if is_constant(old) or is_constant(new):
         return float("inf")
     left, right = (side @ side.T for side in map(about_mean, (old, new)))
     a, b = np.triu_indices(n, 1)
