@@ -6,7 +6,6 @@ evaluate them as they evaluate a model's embeddings. The true score is the mean 
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,21 +32,8 @@ _DIM, _UNEVEN, _POINTS = 16, 0.2, 101
 _RANKED = ("cmc_at_1", "map")
 
 
-@dataclass
-class ScoreTally:
-    """Scores of one metric in all samples, with their intervals."""
-
-    values: list[float] = field(default_factory=list)
-    spans: list[Span | None] = field(default_factory=list)
-
-    def add(self, value: float, span: Span | None) -> None:
-        """Add those of one sample."""
-        self.values.append(value)
-        self.spans.append(span)
-
-
-Tallies = defaultdict[tuple[str, int | None], ScoreTally]
-"""By metric, and impostors at the target."""
+Tallies = defaultdict[tuple[str, int | None], list[tuple[float, Span | None]]]
+"""Score and interval in each sample, by metric, and impostors at the target."""
 
 
 def rows(samples: int = 400) -> list[dict[str, Any]]:
@@ -64,7 +50,7 @@ def _design(classes: int, items: int, samples: int) -> Iterator[dict[str, Any]]:
     for level, apart in LEVELS.items():
         rng = np.random.default_rng([classes, items])
         problem = CoverageProblem(classes, items)
-        tallies: Tallies = defaultdict(ScoreTally)
+        tallies: Tallies = defaultdict(list)
         curves: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         for _ in range(samples):
             vectors, centre = problem.draw(apart, rng)
@@ -73,8 +59,8 @@ def _design(classes: int, items: int, samples: int) -> Iterator[dict[str, Any]]:
                 curves.append(_backfill(problem, vectors, tallies, rng))
         truth = _curve_truth(curves) if curves else {}
         for (metric, impostors), tally in tallies.items():
-            score = truth.get(metric, float(np.mean(tally.values)))
-            known = [span for span in tally.spans if span is not None]
+            score = truth.get(metric, float(np.mean([value for value, _ in tally])))
+            known = [span for _, span in tally if span is not None]
             held = [low <= score <= high for low, high in known]
             yield {
                 "metric": metric, "classes": classes, "items": items, "level": level,
@@ -125,7 +111,7 @@ def _evaluate(
     first = run(Retrieval(), vectors, vectors)
 
     def keep(label: str, impostors: int | None, result: TaskResult, name: str) -> None:
-        tallies[label, impostors].add(result.scores[name], result.intervals[name])
+        tallies[label, impostors].append((result.scores[name], result.intervals[name]))
 
     for name in _RANKED:
         keep(name, None, first, name)
@@ -142,7 +128,7 @@ def _evaluate(
         for name in ("cmc_at_1", "map"):
             left, right = first.per_query[name], second.per_query[name]
             found = mean_difference(left - right, first.identities[name])
-            tallies[f"difference of {name}", None].add(found.value, found.interval())
+            tallies[f"difference of {name}", None].append((found.value, found.interval()))
         other = run(Verification(), noisy, noisy)
         for k, name in zip(far, _at_targets(pairs, "tar_at_far"), strict=True):
             span, draws = None, (pairs.draws[name], other.draws[name])
@@ -152,7 +138,7 @@ def _evaluate(
             if draws[0] is not None and draws[1] is not None:
                 spread = drawn_spread(kept.value, draws[0] - draws[1], kept.n_groups, kept)
                 span = spread.interval(share=False)
-            tallies["difference of tar_at_far", k].add(kept.value, span)
+            tallies["difference of tar_at_far", k].append((kept.value, span))
 
 
 def _at_targets(result: TaskResult, kind: str) -> list[str]:
@@ -181,9 +167,9 @@ def _backfill(
     means = curve.mean(1)
     share = backfill_curves.share_above(means, float(before.mean()))
     span = backfill_curves.worst_interval(curve, labels[query])
-    tallies["worst_cmc_at_1", None].add(backfill_curves.worst(means), span)
+    tallies["worst_cmc_at_1", None].append((backfill_curves.worst(means), span))
     span = backfill_curves.share_above_interval(curve, before, labels[query])
-    tallies["share_above_cmc_at_1", None].add(1.0 if share is None else share, span)
+    tallies["share_above_cmc_at_1", None].append((1.0 if share is None else share, span))
     return means, before.mean(keepdims=True)
 
 
