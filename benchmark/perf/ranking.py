@@ -117,7 +117,6 @@ def available(name: str) -> bool:
 
 def metric_learning(problem: Problem) -> Callable[[], object]:
     """pytorch-metric-learning's AccuracyCalculator, exact mAP and precision at 1."""
-    import torch
     from pytorch_metric_learning.distances import CosineSimilarity
     from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
     from pytorch_metric_learning.utils.inference import CustomKNN
@@ -132,7 +131,6 @@ def metric_learning(problem: Problem) -> Callable[[], object]:
 
 def torchmetrics(problem: Problem) -> Callable[[], object]:
     """TorchMetrics' RetrievalMAP on all scores."""
-    import torch
     from torchmetrics.retrieval import RetrievalMAP
 
     q, g, ql, gl = map(torch.from_numpy, problem)
