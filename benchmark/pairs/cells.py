@@ -188,8 +188,7 @@ def same(problem: CellVectors, report: Study, queries: Ints) -> dict[str, Scores
         Strategy -> metric -> values of the report's queries ``[q]``; others are as measured there.
     """
     inputs = problem.inputs(np.arange(problem.n), queries)
-    folds = report.folds
-    plan = cross_fitted(report.first.plan, [fold.plan for fold in folds], samples_of(folds))
+    plan = report.plan
     some = [each for each in plan.strategies if each.embeds_gallery]
     return problem.evaluated(inputs, replace(plan, strategies=some)).scores
 

@@ -28,6 +28,7 @@ from benchmark.upgrade.measure.study import (
     queries_between,
     rotation,
     scored_ranks,
+    seen_pairs,
 )
 from benchmark.upgrade.read.apart import MOST_HELD, Apart
 from benchmark.upgrade.read.gallery import Whole, about_mean
@@ -68,7 +69,7 @@ def bridge(
     """
     inputs = apart.inputs
     sample, distance = inputs.samples[0], inputs.distance
-    pairs, seed = (sample.old[sample.fitted], sample.new[sample.fitted]), inputs.request.seed
+    pairs, seed = seen_pairs(sample), inputs.request.seed
     if apart.paired:
         fits, refused = map_fits.fit_all(labels, *pairs, distance, seed, tell)
         agree: int | None = None
