@@ -10,23 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.ranking.arrays import Floats, Ints
-from benchmark.ranking.kernels import (
-    CAPACITY,
-    COLUMNS,
-    ROWS,
-    bits_of,
-    float_of,
-    jit,
-    prefetch,
-    store,
-)
+from benchmark.ranking.kernels import CAPACITY, COLUMNS, ROWS, jit, prefetch, store
+from benchmark.ranking.score_scale import float_key, key_float
 from benchmark.ranking.threshold_search import COPIES
 from benchmark.ranking.tile_counts import prepare, tally
 
 Keys = NDArray[np.uint64]
 SPARE = 256  # keys of a query beyond those that are asked for
 _LOW = np.uint64(2**32 - 1)  # the half of a key that has the row
-_SIGN = np.uint32(1 << 31)
+_ZERO = 1 << 31  # the other half of a key, of a score of 0
 
 
 class Best(NamedTuple):
@@ -64,8 +56,8 @@ class Best(NamedTuple):
         keys = self._sorted()[:, ::-1]
         none = keys == 0
         rows = np.where(none, -1, (_LOW - (keys & _LOW)).astype(np.int64))
-        bits = (keys >> np.uint64(32)).astype(np.uint32)
-        scores = np.where(bits & _SIGN, bits & ~_SIGN, ~bits).view(np.float32)
+        place = (keys >> np.uint64(32)).astype(np.int64) - _ZERO  # as ``float_key`` has it
+        scores = np.where(place < 0, _ZERO - place, place).astype(np.uint32).view(np.float32)
         return rows, np.where(none, np.float32(np.nan), scores)
 
     def _sorted(self) -> Keys:
@@ -118,14 +110,8 @@ def _find(
     for j in range(n):
         if scores[j] < best.least[query] or _is_in(left_out.values, a, b, columns[j]):
             continue
-        bits = bits_of(scores[j])
-        if scores[j] == 0:
-            high = _SIGN  # of 0.0 and -0.0 alike
-        elif bits & _SIGN:
-            high = ~bits
-        else:
-            high = bits | _SIGN
-        key = (np.uint64(high) << np.uint64(32)) | (_LOW - np.uint64(rows[columns[j]]))
+        high = np.uint64(float_key(scores[j]) + _ZERO)
+        key = (high << np.uint64(32)) | (_LOW - np.uint64(rows[columns[j]]))
         held = best.held[query]
         best.keys[query, held] = key
         held += 1
@@ -135,8 +121,8 @@ def _find(
             for place in range(best.top):
                 best.keys[query, place] = some[held - best.top + place]
             held = best.top
-            high = np.uint32(some[len(some) - best.top] >> np.uint64(32))
-            best.least[query] = float_of(high & ~_SIGN if high & _SIGN else ~high)
+            high = some[len(some) - best.top] >> np.uint64(32)
+            best.least[query] = key_float(np.int64(high) - _ZERO)
         best.held[query] = held
 
 
