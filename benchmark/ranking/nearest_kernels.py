@@ -13,7 +13,7 @@ from benchmark.ranking.arrays import Floats, Ints
 from benchmark.ranking.kernels import CAPACITY, COLUMNS, ROWS, jit, prefetch, store
 from benchmark.ranking.score_scale import float_key, key_float
 from benchmark.ranking.threshold_search import COPIES
-from benchmark.ranking.tile_counts import prepare, tally
+from benchmark.ranking.tile_counts import add_up, prepare, tally
 
 Keys = NDArray[np.uint64]
 SPARE = 256  # keys of a query beyond those that are asked for
@@ -164,12 +164,6 @@ def count_and_find(
                     fill[i], lows[i] = 0, min(least[i], best.least[first + i])
     for i in range(n_queries):
         _find(scores[i], columns[i], fill[i], rows, left_out, first + i, best)
-        a, b = thresholds.offset[first + i], thresholds.offset[first + i + 1]
-        if b == a:
-            continue
-        tally(scores[i], fill[i], trees[i], depths[i], counts[i], steps)
-        above = np.int64(0)
-        for k in range(b - a, 0, -1):
-            for copy in range(COPIES):
-                above += np.int64(counts[i, k * COPIES + copy])
-            out[a + k - 1] += above
+        if depths[i]:
+            tally(scores[i], fill[i], trees[i], depths[i], counts[i], steps)
+            add_up(thresholds, first + i, counts[i], out)

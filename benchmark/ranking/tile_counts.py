@@ -95,6 +95,16 @@ def tally(s: Any, n: int, tree: Any, depth: int, counts: Any, steps: Any) -> Non
 
 
 @jit
+def add_up(thresholds: Any, query: int, counts: Any, out: Any) -> None:
+    """Add to ``out`` how many scores reach each of a query's thresholds, from its counters."""
+    a, above = thresholds.offset[query], np.int64(0)
+    for k in range(thresholds.offset[query + 1] - a, 0, -1):
+        for copy in range(COPIES):
+            above += np.int64(counts[k * COPIES + copy])
+        out[a + k - 1] += above
+
+
+@jit
 def append(
     tile: Any, n_columns: int, low: Any, fill: Any, row0: int, out: Any, tag: Any, tag0: int,
     current: int, ends: Any,
@@ -150,12 +160,6 @@ def count(
                     tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
                     fill[i] = 0
     for i in range(last - first):
-        a, b = thresholds.offset[first + i], thresholds.offset[first + i + 1]
-        if b == a:
-            continue
-        tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
-        above = np.int64(0)
-        for k in range(b - a, 0, -1):
-            for copy in range(COPIES):
-                above += np.int64(counts[i, k * COPIES + copy])
-            out[a + k - 1] += above
+        if depths[i]:
+            tally(buffer[i * CAPACITY :], fill[i], trees[i], depths[i], counts[i], steps)
+            add_up(thresholds, first + i, counts[i], out)
