@@ -365,8 +365,6 @@ def _shares(inputs: Inputs, turned: Affine, held_out: HeldOut) -> tuple[float, .
     scored, relevant = held_out.scored(StrategyPlan.of_lists(lists), "new"), held_out.relevant
     by_agreement = held_out.metric == AGREEMENT
     rows = np.arange(relevant.n_queries) if by_agreement else relevant.answered
-    if not len(rows):
-        return (best_share(lambda a: 0.0),) * 3
 
     def share(some: Mask) -> float:
         known = some.any()

@@ -148,12 +148,10 @@ class Thresholds:
     left_out: list[float]  # thresholds that accept no pair, or all
 
 
-def thresholds(study: Study, wanted: Sequence[float]) -> Thresholds | None:
-    """New cut-offs for today's, of every strategy of one list; None without old queries."""
+def thresholds(study: Study, wanted: Sequence[float]) -> Thresholds:
+    """New cut-offs for today's, of every strategy of one list; there must be old queries."""
     plan, inputs = study.plan, study.inputs
     lists = {s.name: plan.lists[s.uses[0]] for s in plan.strategies if s.merge is None}
-    if KEEP not in lists:
-        return None
     queries, places, pairs = _pairs(study)
     block = study.first.sample.known.some(places)
     scored = {name: _scores(each, queries, block, study) for name, each in lists.items()}

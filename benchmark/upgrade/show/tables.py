@@ -232,8 +232,6 @@ def assumed(document: Document) -> str:
 def pairs(document: Document) -> str:
     """The number of pairs that suffices."""
     curve = document["pairs"]
-    if curve is None:
-        return ""
     most = curve["points"][-1]["pairs"]
     if curve["enough"] is None:
         return (
