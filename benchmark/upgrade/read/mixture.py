@@ -38,7 +38,6 @@ class Mixture:
 
     share: float | None  # that is not of the largest model; None where that cannot be told
     why: str = ""  # it cannot be told
-    other: Ints | None = None  # rows that are not of the largest model, ascending
 
     @property
     def odd(self) -> bool:
@@ -60,9 +59,7 @@ def mixture(x: Floats) -> Mixture:
     if group is None:
         return Mixture(None, "what varies within clusters is another thing in each")
     sizes = np.bincount(group, [len(rows) for rows in members])
-    other = [rows for rows, its in zip(members, group, strict=True) if its != sizes.argmax()]
-    share = 1 - float(sizes.max() / sizes.sum())
-    return Mixture(share, other=np.sort(np.concatenate(other)) if other else np.empty(0, np.int64))
+    return Mixture(1 - float(sizes.max() / sizes.sum()))
 
 
 def _too_little(x: Floats) -> str:
