@@ -99,7 +99,7 @@ def _cells(document: Document, s: Mapping[str, Any]) -> dict[str, tuple[str, str
 def _tiles(document: Document) -> list[tuple[str, str]]:
     """The three figures that a reader looks for first, and what they are."""
     name = document["verdict"]["strategy"]
-    chosen, again = (None if n is None else wording.of(document, n) for n in (name, REEMBED))
+    chosen, again = wording.of(document, name), wording.of(document, REEMBED)
     if chosen is None:
         return []
     if again is None:

@@ -145,8 +145,8 @@ def size(n_bytes: float) -> str:
     return f"{n_bytes:.0f} B"
 
 
-def of(document: Document, name: str) -> Mapping[str, Any] | None:
-    """A strategy by its name."""
+def of(document: Document, name: str | None) -> Mapping[str, Any] | None:
+    """A strategy by its name; None where there is none of it."""
     return next((s for s in document["strategies"] if s["name"] == name), None)
 
 
@@ -196,7 +196,7 @@ def reasons(document: Document) -> list[str]:
     verdict = document["verdict"]
     old, new = of(document, KEEP), of(document, REEMBED)
     name = verdict["strategy"]
-    chosen = None if name is None else of(document, name)
+    chosen = of(document, name)
     lines = [f"{verdict['reason'][0].upper()}{verdict['reason'][1:]}."]
     if document["alignment"] is not None:
         lines += alignment(document)
@@ -290,8 +290,7 @@ def costs(document: Document) -> list[str]:
     items = f"{document['assumed']['items']:,} items"
     lines = []
     for each in (name, REEMBED) if name != REEMBED else (REEMBED,):
-        found = None if each is None else of(document, each)
-        if found is None:
+        if (found := of(document, each)) is None:
             continue
         cost = found["cost"]
         parts = [f"{hours(cost['hours'])} of one machine", money(cost["money"], document)]
@@ -299,7 +298,7 @@ def costs(document: Document) -> list[str]:
         parts.append("the index is built anew" if cost["rebuild"] else "the index stays")
         parts.append(a_query(cost, document))
         lines.append(f"{each}: {', '.join(parts)}.")
-    chosen = None if name is None else of(document, name)
+    chosen = of(document, name)
     if chosen is not None and chosen["cost"]["rebuild"]:
         lines.append(_meanwhile(document, chosen["cost"]))
     return lines
@@ -333,7 +332,7 @@ def _meanwhile(document: Document, cost: Mapping[str, Any]) -> str:
 def risks(document: Document) -> list[str]:
     """Risks: queries that lose, what the answer hangs on, doubts about the inputs."""
     verdict, inputs = document["verdict"], document["inputs"]
-    chosen = None if verdict["strategy"] is None else of(document, verdict["strategy"])
+    chosen = of(document, verdict["strategy"])
     lines = [line for line in inputs["told"] if line.startswith("Warning: ")]
     lines += _odd_vectors(document)
     if chosen is not None and chosen["broken"] is not None and verdict["strategy"] != KEEP:
@@ -350,12 +349,11 @@ def risks(document: Document) -> list[str]:
         )
     if chosen is not None and chosen["estimated"]:
         lines.append(f"Its score is estimated: another sample would move {moved(document)}.")
-    if verdict["runner_up"]:
-        second = of(document, verdict["runner_up"])
-        share = "" if second is None or second["kept"] is None or not second["kept"]["value"] else (
-            f", {kept(second['kept'])} of {verdict['share_of']}"
-        )  # fmt: skip
-        lines.append(f"Without it: {titled(document, verdict['runner_up'])}{share}.")
+    if second := of(document, verdict["runner_up"]):
+        share = ""
+        if second["kept"] is not None and second["kept"]["value"]:
+            share = f", {kept(second['kept'])} of {verdict['share_of']}"
+        lines.append(f"Without it: {titled(document, second['name'])}{share}.")
     return lines
 
 
