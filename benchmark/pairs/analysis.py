@@ -248,17 +248,9 @@ def _cascade(records: Sequence[PairRecord]) -> float:
     return mean(_better(r, "cascade", KEEP, None) for r in some)
 
 
-def _beyond(records: Sequence[PairRecord]) -> float:
-    return median(kept(r, LINEAR, 3000) - kept(r, LINEAR) for r in upgrades(records))
-
-
 def _refused(records: Sequence[PairRecord]) -> float:
     worse = [r for r in records if whole(r, REEMBED) <= whole(r, KEEP)]
     return mean(decision(report) == KEEP for r in worse for report in r.reports)
-
-
-def _linear(records: Sequence[PairRecord]) -> float:
-    return mean(_better(r, LINEAR, ROTATION) for r in upgrades(records))
 
 
 VALUES: Mapping[str, Callable[[Sequence[PairRecord]], float]] = {
@@ -271,8 +263,12 @@ VALUES: Mapping[str, Callable[[Sequence[PairRecord]], float]] = {
     "gain-correlation": _correlation,
     "drift-adapter-kept": _drift,
     "cascade-wins": _cascade,
-    "linear-beats-rotation": _linear,
-    "pairs-beyond-1000": _beyond,
+    "linear-beats-rotation": lambda records: mean(
+        _better(r, LINEAR, ROTATION) for r in upgrades(records)
+    ),
+    "pairs-beyond-1000": lambda records: median(
+        kept(r, LINEAR, 3000) - kept(r, LINEAR) for r in upgrades(records)
+    ),
     "worse-refused": _refused,
 }
 """Numbers of all records that claims are about; NaN where no record says."""
