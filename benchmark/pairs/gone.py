@@ -39,6 +39,7 @@ BASES = PAIRS, OWN, OTHERS = (
 """Texts that maps are fitted on."""
 MAPS = ("procrustes:query", "linear:query")
 """Of pairs; the index stays."""
+_WORDS = {"by_queries": "queries", "by_pairs": "held-out pairs", "agree": "attempts"}
 _LEAST = {"by_queries": FOUND["queries"], "by_pairs": FOUND["pairs"], "agree": MOST}
 USEFUL = 0.5
 """Share of re-embedding's score from which on a map is of use: what an alignment must tell."""
@@ -161,7 +162,7 @@ def least_table(rows: Rows) -> TextTable:
     lines = []
     for by, levels in _LEVELS.items():
         for level in levels:
-            words = [_word(by), f"{100 * level:g} %"]
+            words = [_WORDS[by], f"{100 * level:g} %"]
             for half in HALVES:
                 its = _those(rows, PAIRS, by, half)
                 told = np.array([r[by] >= level for r in its], bool)
@@ -190,10 +191,6 @@ def _useful(row: Mapping[str, Any]) -> bool:
     return bool(row["bridge"] >= USEFUL * row["again"])
 
 
-def _word(by: str) -> str:
-    return {"by_queries": "queries", "by_pairs": "held-out pairs", "agree": "attempts"}[by]
-
-
 def _line(some: Rows, by: str, said: str, half: str) -> list[str]:
     use = [float(_useful(r)) for r in some]
     cells = [f"{r['corpus']} {r['old']} {r['new']}" for r in some]
@@ -206,6 +203,6 @@ def _line(some: Rows, by: str, said: str, half: str) -> list[str]:
     taken = [r["bridge"] - r["keep"] for r in some if r["taken"] == r["map"]]
     gain = f"{len(taken)}, {number(float(np.mean(taken)), signed=True)}" if taken else DASH
     return [
-        some[0]["basis"], _word(by), said, half, str(len(some)),
+        some[0]["basis"], _WORDS[by], said, half, str(len(some)),
         f"{100 * np.mean(use):.0f} %{ends}", keep, bridge_, again, f"{100 * better:.0f} %", gain,
     ]  # fmt: skip
