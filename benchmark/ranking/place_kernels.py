@@ -190,12 +190,8 @@ def _rows(
     rank: Any, ap: Any,
 ) -> None:  # fmt: skip
     m, by_moment = first.shape[1], np.argsort(moment)
-    items, ends, where = (
-        np.empty((2, m), np.int64),
-        np.empty((2, m), np.int64),
-        np.empty((2, m), np.int64),
-    )
-    tied = np.empty(2, np.bool_)
+    items, tied = np.empty((2, m), np.int64), np.empty(2, np.bool_)
+    ends, where = np.empty_like(items), np.empty_like(items)
     for i in range(len(first)):
         n = match[i].sum()
         if n == 0:
