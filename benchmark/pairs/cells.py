@@ -89,8 +89,7 @@ class CellVectors:
 
     def relevant(self, queries: Ints) -> Ints:
         """Rows of the items that are relevant to some queries, ascending."""
-        of = np.repeat(np.arange(len(self.groups)), np.diff(self.qrels.offset))
-        return np.unique(self.qrels.rows[np.isin(of, queries)])
+        return np.unique(self.qrels.rows[np.isin(self.qrels.query, queries)])
 
     def sample(self, size: int, draw: int) -> Ints:
         """Rows that the report has new vectors of."""

@@ -74,32 +74,22 @@ class Inputs:
         Raises:
             BenchError: If some are ``required``, and none counts.
         """
-        qrels, own, query = self.qrels, self.own, self._query_of_pairs
-        rows, gains, counted = qrels.rows, qrels.gains, np.isin(qrels.rows, held)
+        own, found = self.own, self.qrels if self.own is None else self.qrels.with_own(self.own)
+        counted = np.isin(found.rows, held)
         if own is not None:
-            other, some = np.flatnonzero(rows != own[query]), np.flatnonzero(own >= 0)
-            query = np.concatenate([query[other], some])
-            rows = np.concatenate([rows[other], own[some]])
-            gains = np.concatenate([gains[other], np.ones(len(some))])
-            counted = np.concatenate([counted[other], np.zeros(len(some), bool)])
-            order = np.lexsort((rows, query))
-            query, rows, gains, counted = query[order], rows[order], gains[order], counted[order]
-        if required and qrels.known and not counted.any():
+            counted &= found.rows != own[found.query]
+        if required and self.qrels.known and not counted.any():
             raise BenchError(
                 "relevance: expected new vectors of relevant items, got none: embed the items that "
                 "are relevant to the queries, too"
             )
-        return RelevantPairs(len(self.queries), query, rows, gains, counted)
+        return RelevantPairs(len(self.queries), found.query, found.rows, found.gains, counted)
 
     @property
     def n_pairs(self) -> int:
         """Relevant pairs, without those of a query and its own item."""
         rows, own = self.qrels.rows, self.own
-        return len(rows) if own is None else int((rows != own[self._query_of_pairs]).sum())
-
-    @property
-    def _query_of_pairs(self) -> Ints:
-        return np.repeat(np.arange(len(self.queries)), np.diff(self.qrels.offset))
+        return len(rows) if own is None else int((rows != own[self.qrels.query]).sum())
 
 
 def read_inputs(

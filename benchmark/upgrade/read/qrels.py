@@ -69,6 +69,11 @@ class Qrels:
         """False without judgements; a report tells agreement with the new model instead."""
         return len(self.rows) > 0
 
+    @property
+    def query(self) -> Ints:
+        """The query of each pair, ``[n]``."""
+        return np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
+
     def groups(self, queries: Ints, own: Ints | None = None) -> Ints | None:
         """The group of each of some queries, ``[n]``; None where each is one of its own.
 
@@ -76,16 +81,18 @@ class Qrels:
         for independent ones is too short. A query that is an item itself, in a row ``own`` (-1 of
         none), shares that with those that look for it.
         """
-        sets, same = _distinct(self if own is None else self._with(own), queries)
+        sets, same = _distinct(self if own is None else self.with_own(own), queries)
         groups = _like_the_first(sets)[same]
         return None if len(np.unique(groups)) == len(groups) else groups
 
-    def _with(self, own: Ints) -> "Qrels":
-        """These, and the row of each query's own item."""
-        query, n = np.repeat(np.arange(len(own)), np.diff(self.offset)), np.flatnonzero(own >= 0)
-        pairs = np.unique(np.c_[np.r_[query, n], np.r_[self.rows, own[n]]], axis=0)
-        offset = np.searchsorted(pairs[:, 0], np.arange(len(own) + 1))
-        return replace(self, offset=offset, rows=pairs[:, 1], gains=np.ones(len(pairs)))
+    def with_own(self, own: Ints) -> "Qrels":
+        """These, and the row of each query's own item, ``[n_query]``, gain 1; -1 of none."""
+        other, some = self.rows != own[self.query], np.flatnonzero(own >= 0)
+        query = np.append(self.query[other], some)
+        rows = np.append(self.rows[other], own[some])
+        gains = np.append(self.gains[other], np.ones(len(some)))
+        order, sizes = np.lexsort((rows, query)), np.bincount(query, minlength=len(own))
+        return replace(self, offset=offsets(sizes), rows=rows[order], gains=gains[order])
 
     def doubts(self, queries: Rows, gallery: Rows) -> list[str]:
         """Warnings of rows that are known by number, from 0, where judgements count from 1."""
