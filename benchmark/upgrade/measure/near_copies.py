@@ -87,8 +87,7 @@ class NearCopies:
         return np.where(far <= self.reach, place, -1), far <= self.equal
 
 
-@dataclass(frozen=True)
-class CopiesFound:
+class CopiesFound(NamedTuple):
     """Rows of a gallery that are near copies, ascending, and their originals in the sample."""
 
     rows: Ints
@@ -99,11 +98,8 @@ class CopiesFound:
     def joined(cls, parts: Sequence["CopiesFound"]) -> "CopiesFound":
         """All of them."""
         none = np.zeros(0, np.int64)
-        return cls(
-            np.concatenate([none, *(each.rows for each in parts)]),
-            np.concatenate([none, *(each.original for each in parts)]),
-            np.concatenate([none.astype(bool), *(each.equal for each in parts)]),
-        )
+        columns = zip((none, none, none.astype(bool)), *parts, strict=True)
+        return cls(*map(np.concatenate, columns))
 
     def _places(self, rows: Ints) -> Ints:
         """The place of each row among these; -1 of those that are no copies."""
