@@ -271,12 +271,11 @@ def _print_table(
     board: CoreBoard, statuses: Sequence[UnitStatus], estimates: Sequence[TimeEstimate]
 ) -> None:
     """A line for each protocol and what is changed of it, in the order of importance."""
+    from benchmark.config.grouping import grouped
     from benchmark.harness.core_board import count_states
     from benchmark.report.text_table import simple_table
 
-    places: dict[tuple[str, str], list[int]] = {}
-    for i, each in enumerate(statuses):
-        places.setdefault((each.unit.track, each.unit.title), []).append(i)
+    places = grouped(((each.unit.track, each.unit.title), i) for i, each in enumerate(statuses))
     lines: list[list[str]] = []
     notes: dict[str, None] = {}
     for (track, protocol), where in places.items():

@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
+from benchmark.config.grouping import grouped
 from benchmark.config.loading import load_protocol, load_track
 from benchmark.errors import AbsentError
 from benchmark.metrics.intervals import LEAST_GROUPS
@@ -259,7 +260,7 @@ def warnings(records: Sequence[Record]) -> Iterator[str]:
         yield (
             "Of another old model than the others of their seed, as its weights or scores show, or "
             "of other data, so without a rank and never marked as the best: "
-            f"{'; '.join(_by_seeds(elsewhere))}. Run them again."
+            f"{'; '.join(_by_seeds((r.method, r.seed) for r in elsewhere))}. Run them again."
         )
     yield from _versions(records[0])
     yield from mixed_settings(records)
@@ -278,12 +279,9 @@ def warnings(records: Sequence[Record]) -> Iterator[str]:
 def few_seeds(records: Sequence[Record]) -> Iterator[str]:
     """Methods that do not have all seeds of a table, and theirs: ``fct: seed 0 only.``."""
     every = {record.seed for record in records}
-    done = [record for record in records if record.status == "done"]
-    seeds: dict[str, set[int]] = {}
-    for record in done:
-        seeds.setdefault(record.method, set()).add(record.seed)
-    few = [record for record in done if seeds[record.method] < every]
-    yield from (f"{words} only." for words in _by_seeds(few))
+    seeds = grouped((r.method, r.seed) for r in records if r.status == "done")
+    few = [method for method, found in seeds.items() if set(found) < every]
+    yield from (f"{words} only." for words in _by_seeds((m, s) for m in few for s in seeds[m]))
 
 
 def _versions(record: Record) -> Iterator[str]:
@@ -300,14 +298,10 @@ def _versions(record: Record) -> Iterator[str]:
             )
 
 
-def _by_seeds(records: Sequence[Record]) -> list[str]:
+def _by_seeds(rows: Iterable[tuple[str, int]]) -> list[str]:
     """Methods with their seeds in words: ``bct, fct: seeds 0, 2``."""
-    seeds: dict[str, set[int]] = {}
-    for record in records:
-        seeds.setdefault(record.method, set()).add(record.seed)
-    methods: dict[str, list[str]] = {}
-    for method, found in seeds.items():
-        methods.setdefault(seed_words(sorted(found)), []).append(method)
+    seeds = grouped(rows).items()
+    methods = grouped((seed_words(sorted(set(found))), method) for method, found in seeds)
     return [f"{', '.join(names)}: {words}" for words, names in methods.items()]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from benchmark.config.grouping import grouped
 from benchmark.errors import BenchError
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.statistics import mean_score
@@ -132,10 +133,8 @@ def method_label(method: str, of: bool | Iterable[Record]) -> str:
 
 def by_method(records: Iterable[Record], *, done: bool = True) -> dict[str, list[Record]]:
     """Method -> its records, the independent model first; with ``done`` only finished ones."""
-    found: dict[str, list[Record]] = {}
-    for record in sorted(records, key=lambda r: r.method.partition(":")):
-        if record.status == "done" or not done:
-            found.setdefault(record.method, []).append(record)
+    ordered = sorted(records, key=lambda r: r.method.partition(":"))
+    found = grouped((r.method, r) for r in ordered if r.status == "done" or not done)
     return {m: found[m] for m in sorted(found, key=lambda method: method != "independent")}
 
 
@@ -245,11 +244,9 @@ def bounds(records: Sequence[Record], keys: Sequence[str]) -> Iterator[MethodSco
         ("upper-all", "upper", "upper, all data", upper, upper),
     )
     for name, kind, label, case, column in known:
-        seeds: dict[int, list[Record]] = {}
         # The independent model's own record also knows the intervals of its bounds.
-        for record in sorted(records, key=lambda r: r.method != "independent"):
-            if name in record.bounds:
-                seeds.setdefault(record.seed, []).append(record)
+        ordered = sorted(records, key=lambda r: r.method != "independent")
+        seeds = grouped((record.seed, record) for record in ordered if name in record.bounds)
         if seeds:
             cells = {(key, column): _bound([*seeds.values()], name, case, key) for key in keys}
             yield MethodScores(kind, label, name, tuple(sorted(seeds)), cells, {}, detail=case)

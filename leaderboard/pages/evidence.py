@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmark.config.grouping import grouped
 from benchmark.errors import AbsentError, BenchError
 from benchmark.records.files import STUDIES, StoredRecord, evidence_file, study_records
 from benchmark.records.published import Number, Published
@@ -104,9 +105,7 @@ def _lengths(
 
 def make_tables(published: Sequence[Number], *, paper: bool = False) -> list[TextTable]:
     """A table for each protocol and dataset, whose lines name their papers if ``paper``."""
-    groups: dict[str, list[Number]] = {}
-    for number in published:
-        groups.setdefault(f"{number.protocol} on {number.dataset}", []).append(number)
+    groups = grouped((f"{number.protocol} on {number.dataset}", number) for number in published)
     return [_table(title, members, paper) for title, members in groups.items()]
 
 

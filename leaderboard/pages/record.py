@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config.grouping import grouped
 from benchmark.config.loading import load_track
 from benchmark.errors import AbsentError, BenchError
 from benchmark.records.details import Details, Nearest
@@ -94,10 +95,7 @@ def _remarks(seeds: Sequence[ShownRecord]) -> Iterator[str]:
 
 def _said(texts: Mapping[int, str]) -> list[str]:
     """Texts by seed, each once with its seeds before it, or alone where it is said of all."""
-    found: dict[str, list[int]] = {}
-    for seed, text in texts.items():
-        if text:
-            found.setdefault(text, []).append(seed)
+    found = grouped((text, seed) for seed, text in texts.items() if text)
     return [
         text if len(of) == len(texts) else f"{seed_words(of).capitalize()}: {text}"
         for text, of in found.items()
@@ -172,11 +170,7 @@ def _facts(
 
 def _parts(records: Sequence[Record]) -> dict[str, list[tuple[Pair, ...]]]:
     """Title -> pairs of each record."""
-    found: dict[str, list[tuple[Pair, ...]]] = {}
-    for record in records:
-        for title, part in sections(record):
-            found.setdefault(title, []).append(part)
-    return found
+    return grouped(section for record in records for section in sections(record))
 
 
 def _charts(record: Record, details: Details | None) -> dict[str, Any]:

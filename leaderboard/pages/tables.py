@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from benchmark.config.grouping import grouped
 from benchmark.metrics.estimate import Estimate
 from benchmark.report import notes, numbers
 from benchmark.report.costs import cost_text, cost_words, hours_words, money_words
@@ -300,11 +301,8 @@ class SettingsFamily:
 
 def make_families(boards: Sequence[RankedBoard]) -> list[SettingsFamily]:
     """Protocols with settings, by name; of each setting's newest version and unchanged tracks."""
-    families: dict[tuple[str, str], list[RankedBoard]] = {}
-    for board in boards:
-        if board.of_setting and board.current:
-            key = board.first.protocol.partition(":")[0], board.first.track
-            families.setdefault(key, []).append(board)
+    shown = (board for board in boards if board.of_setting and board.current)
+    families = grouped(((b.first.protocol.partition(":")[0], b.first.track), b) for b in shown)
     return [_family(families[key]) for key in sorted(families)]
 
 

@@ -6,6 +6,7 @@ Tables 4 and 11, MixBCT Table 7. The CSV is that of the single tables.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from benchmark.config.grouping import grouped
 from benchmark.metrics.estimate import Estimate
 from benchmark.metrics.statistics import mean_score
 from benchmark.records.record import Record
@@ -183,11 +184,8 @@ def told(
     settings: Mapping[str, Sequence[Record]], lines: Callable[[Sequence[Record]], Iterable[str]]
 ) -> Iterator[str]:
     """Lines on each setting behind its name; what is said of all of them once."""
-    found: dict[str, list[str]] = {}
-    for name, records in settings.items():
-        for line in lines(records):
-            found.setdefault(line, []).append(name)
-    for line, names in found.items():
+    found = ((line, name) for name, records in settings.items() for line in lines(records))
+    for line, names in grouped(found).items():
         kind, colon, words = line.rpartition("Warning: ")
         of = f"{', '.join(names)}: " if len(names) < len(settings) else ""
         yield f"{kind}{colon}{of}{words}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmark.config.grouping import grouped
 from benchmark.metrics.catalog import chance, describe
 from benchmark.metrics.compatibility import AVERAGED
 from benchmark.records.record import Record
@@ -52,9 +53,7 @@ class Values:
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
-        found: dict[tuple[str, str], list[Record]] = {}
-        for record in records:
-            found.setdefault((record.protocol, record.track), []).append(record)
+        found = grouped(((record.protocol, record.track), record) for record in records)
         self._records: dict[tuple[str, str, str, str], list[Record]] = {}
         for (protocol, track), here in found.items():
             if unpaid([r for r in here if not r.changed]):

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from benchmark.config import registry
 from benchmark.config.checks import unique
+from benchmark.config.grouping import grouped
 from benchmark.config.overrides import known_methods
 from benchmark.config.reading import Model, build, read_yaml
 from benchmark.errors import located
@@ -117,10 +118,8 @@ def measured_orders(records: Iterable[Record], rules: TransferRules) -> list[Met
     are left out, as are those that the rules leave out. Where training does not beat the raw
     features of a frozen backbone there is no order.
     """
-    found: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        if not record.changed and record.status == "done":
-            found.setdefault((record.protocol, record.track), []).append(record)
+    done = (record for record in records if not record.changed and record.status == "done")
+    found = grouped(((record.protocol, record.track), record) for record in done)
     orders = []
     for here in (found[key] for key in sorted(found)):
         if unpaid(here):

@@ -9,6 +9,7 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from benchmark.config.grouping import grouped
 from benchmark.report import numbers
 from benchmark.report.colours import GREY, PALETTE
 from benchmark.report.plots import style
@@ -21,10 +22,8 @@ _MARKERS = {"transfers": "o", "does not transfer": "X", "open": "D"}
 
 def drawings(found: Sequence[Transfer], rules: TransferRules) -> Iterator[style.Drawing]:
     """Correlations by metric and value, ``transfer-<metric>[-area]``, and ``transfer-gaps``."""
-    by_score: dict[tuple[str, str], list[Transfer]] = {}
-    for each in found:
-        if each.tau.value is not None and not each.left.published:
-            by_score.setdefault((each.left.metric, each.left.value), []).append(each)
+    measured = (each for each in found if each.tau.value is not None and not each.left.published)
+    by_score = grouped(((each.left.metric, each.left.value), each) for each in measured)
     for (metric, value), known in by_score.items():
         name = f"transfer-{metric}" + ("" if value == "cross-test" else f"-{value}")
         yield name, partial(draw_taus, known, rules)
