@@ -173,17 +173,21 @@ class _Open:
 class PlanProgress:
     """Follow the stages of a plan; hand over each result as soon as nothing of it is missing.
 
-    A method that refuses at work gives a result without an evaluation, which says why. Where a
-    bound refuses, or an adapter fails, the results that need it are given up and the others go on:
-    what they cost is not lost. Results that wait for no stage are handed over first.
+    The reporter is told of each stage as it begins and ends. A method that refuses at work gives a
+    result without an evaluation, which says why. Where a bound refuses, or an adapter fails, the
+    results that need it are given up and the others go on: what they cost is not lost. Results that
+    wait for no stage are handed over first.
     """
 
     def __init__(
-        self, results: Iterable[Result], missing: Iterable[Stage], on_result: OnResult
-    ) -> None:
-        names = {stage.name for stage in missing}
+        self, results: Iterable[Result], missing: Iterable[Stage], on_result: OnResult,
+        reporter: Reporter,
+    ) -> None:  # fmt: skip
+        self._numbers = {stage.name: number for number, stage in enumerate(missing, 1)}
+        names = self._numbers.keys()
         self._failed: list[str] = []
-        self._on_result = on_result
+        self._on_result, self._reporter = on_result, reporter
+        self._begun: dict[str, tuple[Callable[[float], None], float]] = {}
         self._open = []
         for result in results:
             bounds = {s.name for s in unique_stages(result.bound, result.upper)} & names
@@ -195,33 +199,34 @@ class PlanProgress:
         """Tell if a stage is not to run: no result that is still waited for needs it."""
         return not any(stage.name in each.bounds | each.own for each in self._open)
 
+    def begun(self, stage: Stage) -> Callable[[float], None]:
+        """A stage has begun; returns the callback that takes the share that is done."""
+        share = self._reporter.start(stage, self._numbers[stage.name], len(self._numbers))
+        self._begun[stage.name] = share, time.perf_counter()
+        return share
+
     def ended(self, stage: Stage, error: RefusedError | FailedError | None) -> None:
         """A stage has ended, well or by an error; one that failed with its inputs says nothing."""
+        share, begun = self._begun.pop(stage.name)
+        share(1.0)
+        self._reporter.done(stage, time.perf_counter() - begun)
         if error is None:
-            self.done(stage)
+            for each in self._open:
+                each.bounds.discard(stage.name)
+                each.own.discard(stage.name)
         elif isinstance(error, RefusedError):
-            self.refused(stage, str(error))
+            self._refused(stage, str(error))
         elif not self.left_out(stage):
             self._give_up(str(error), lambda each: stage.name in each.bounds | each.own)
-
-    def done(self, stage: Stage) -> None:
-        """A stage has ended well."""
-        for each in self._open:
-            each.bounds.discard(stage.name)
-            each.own.discard(stage.name)
         self._hand_over()
 
-    def refused(self, stage: Stage, reason: str) -> None:
-        """A stage was refused; one that failed with a stage before it changes nothing."""
-        if self.left_out(stage):
-            return
+    def _refused(self, stage: Stage, reason: str) -> None:
         if any(stage.name in each.bounds for each in self._open):
             self._give_up(f"{stage.title}: {reason}", lambda each: stage.name in each.bounds)
         for each in self._open:
             if stage.name in each.own:
                 each.own.clear()
                 each.result = replace(each.result, evaluation=None, updates=(), reason=reason)
-        self._hand_over()
 
     def _give_up(self, reason: str, needs: Callable[[_Open], bool]) -> None:
         self._failed.append(reason)

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from benchmark.errors import BenchError, FailedError, RefusedError
-from benchmark.harness.execution import Compute, PlanProgress, Reporter, run_one
+from benchmark.harness.execution import Compute, PlanProgress, run_one
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
 
@@ -132,7 +131,7 @@ def _end_with(ended: Connection) -> None:
 
 
 def execute_in_processes(
-    workers: Workers, stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
+    workers: Workers, stages: Sequence[Stage], store: Store, compute: Compute,
     progress: PlanProgress,
 ) -> None:  # fmt: skip
     """Run stages, each after its inputs; BenchError if a process is killed.
@@ -142,32 +141,29 @@ def execute_in_processes(
     """
     if any(stage.kind == "features" for stage in stages):
         workers.prepare("timm", workers.count - 1)  # one of them reads the dataset meanwhile
-    left, missing = dict(_evaluations_last(stages)), {stage.name for stage in stages}
-    running: dict[Future[None], tuple[Stage, Callable[[float], None], float]] = {}
+    left = {stage.name: stage for stage in _evaluations_last(stages)}
+    missing = set(left)
+    running: dict[Future[None], Stage] = {}
     while left or running:
-        for number, stage in list(left.items()):
+        for stage in list(left.values()):
             if len(running) == compute.processes:
                 break
             if not missing.isdisjoint(s.name for s in stage.inputs.values()):
                 continue
-            del left[number]
+            del left[stage.name]
             if progress.left_out(stage):  # and so is what needs it
                 missing.discard(stage.name)
                 continue
-            share = reporter.start(stage, number, len(stages))
-            future = workers.submit(_run, stage, store.root, compute)
-            running[future] = stage, share, time.perf_counter()
+            progress.begun(stage)
+            running[workers.submit(_run, stage, store.root, compute)] = stage
         for future in wait(running, return_when=FIRST_COMPLETED).done:
-            stage, share, started = running.pop(future)
-            error = _error(future, stage, compute.processes)
-            share(1.0)
-            reporter.done(stage, time.perf_counter() - started)
-            progress.ended(stage, error)
+            stage = running.pop(future)
+            progress.ended(stage, _error(future, stage, compute.processes))
             missing.discard(stage.name)
 
 
-def _evaluations_last(stages: Sequence[Stage]) -> list[tuple[int, Stage]]:
-    """Stages and their numbers, the evaluations of each seed after what else it needs."""
+def _evaluations_last(stages: Sequence[Stage]) -> list[Stage]:
+    """Stages, the evaluations of each seed after what else it needs."""
     keys = list[tuple[int, bool]]()
     seed, place = None, 0
     for stage in reversed(stages):  # others stand before the evaluation that needs them
@@ -176,7 +172,7 @@ def _evaluations_last(stages: Sequence[Stage]) -> list[tuple[int, Stage]]:
             seed, place = stage.about.seed, place - 1
         keys.append((place, evaluates))
     order = sorted(zip(reversed(keys), range(len(stages)), strict=True))
-    return [(i + 1, stages[i]) for _, i in order]
+    return [stages[i] for _, i in order]
 
 
 def _error(future: Future[None], stage: Stage, processes: int) -> RefusedError | FailedError | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.errors import BenchError, FailedError, RefusedError
-from benchmark.harness.execution import Compute, Reporter, run_one
+from benchmark.harness.execution import Compute, run_one
 from benchmark.harness.graph import Stage
 from benchmark.harness.store import Store
 
@@ -97,23 +96,22 @@ class _Shard:
 
 
 def execute_on_ray(
-    stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
-    progress: PlanProgress,
-) -> None:  # fmt: skip
+    stages: Sequence[Stage], store: Store, compute: Compute, progress: PlanProgress
+) -> None:
     """Run stages on Ray, each after its inputs that are not stored; BenchError without Ray."""
     ray = connected()
     gpus = compute.devices if ray.cluster_resources().get("GPU") else 0
     task = ray.remote(num_gpus=gpus)(_run)
     pending: dict[str, Any] = {}
-    waiting: dict[Any, tuple[Stage, Any, float]] = {}
-    for number, stage in enumerate(stages, 1):
+    waiting: dict[Any, Stage] = {}
+    for stage in stages:
         before = [pending[s.name] for s in stage.inputs.values() if s.name in pending]
         pending[stage.name] = task.remote(stage, store.root, compute, *before)
-        share = reporter.start(stage, number, len(stages))
-        waiting[pending[stage.name]] = (stage, share, time.perf_counter())
+        progress.begun(stage)
+        waiting[pending[stage.name]] = stage
     while waiting:
         (ready, *_), _ = ray.wait(list(waiting))
-        stage, share, started = waiting.pop(ready)
+        stage = waiting.pop(ready)
         failure = None
         try:
             ray.get(ready)
@@ -122,8 +120,6 @@ def execute_on_ray(
             if not isinstance(error.cause, RefusedError | FailedError):
                 raise error.as_instanceof_cause() from None
             failure = error.cause
-        share(1.0)
-        reporter.done(stage, time.perf_counter() - started)
         progress.ended(stage, failure)
 
 

@@ -1,7 +1,6 @@
 """Carry requests out: take records that are there, compute and write the others, stage by stage."""
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,7 @@ from benchmark.records.verified import verification_path
 
 Existing = Literal["skip", "missing", "overwrite"]
 Records = dict[Key, Record]
-Engine = Callable[[Sequence[Stage], Store, Compute, Reporter, PlanProgress], None]
+Engine = Callable[[Sequence[Stage], Store, Compute, PlanProgress], None]
 """Runs the stages of a plan that are missing, each after its inputs."""
 
 
@@ -234,8 +233,8 @@ def execute(
     if missing:
         writable(store.root, "--store")  # told before what is planned
     reporter.planned(missing, plan.setup.track.id)
-    progress = PlanProgress(plan.results, missing, on_result)
-    (engine or execute_locally)(missing, store, compute, reporter, progress)
+    progress = PlanProgress(plan.results, missing, on_result, reporter)
+    (engine or execute_locally)(missing, store, compute, progress)
     progress.check()
 
 
@@ -253,20 +252,17 @@ def _engine(compute: Compute, *, idle: bool) -> Iterator[Engine]:
 
 
 def execute_locally(
-    stages: Sequence[Stage], store: Store, compute: Compute, reporter: Reporter,
-    progress: PlanProgress,
-) -> None:  # fmt: skip
+    stages: Sequence[Stage], store: Store, compute: Compute, progress: PlanProgress
+) -> None:
     """Run stages in their order, but for those that are left out."""
-    for number, stage in enumerate(stages, 1):
+    for stage in stages:
         if progress.left_out(stage):
             continue
-        started = time.perf_counter()
         error = None
         try:
-            run_one(stage, store, compute, reporter.start(stage, number, len(stages)))
+            run_one(stage, store, compute, progress.begun(stage))
         except (RefusedError, FailedError) as raised:
             error = raised
-        reporter.done(stage, time.perf_counter() - started)
         progress.ended(stage, error)
 
 
