@@ -15,9 +15,5 @@ def render(tables: Sequence[TextTable], *, heading: bool = True) -> str:
     if known and heading:
         writer.writerow(known[0].columns)
     for table in known:
-        writer.writerows([_full(value) for value in row] for row in table.values)
+        writer.writerows(table.values)
     return out.getvalue()
-
-
-def _full(value: object) -> object:
-    return repr(float(value)) if isinstance(value, float) else "" if value is None else value
