@@ -35,7 +35,8 @@ def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path,
     ):  # fmt: skip
         if name in taken:  # of any kind, as `bench info` shows one card
             raise BenchError(f"new-method: there is a {what} '{name}' already")
-    if name in _generations():
+    protocols = map(load_protocol, registry.protocol_files())
+    if any(name == generation.name for each in protocols for generation in each.generations):
         raise BenchError(f"new-method: '{name}' is the name of a generation")
     root = root or Path(__file__).parents[2]
     if not (root / "pyproject.toml").is_file() or not (root / "tests" / "methods").is_dir():
@@ -50,12 +51,6 @@ def write_method(name: str, kind: Kind, root: Path | None = None) -> tuple[Path,
     for path, template in zip(files, ("py", "test"), strict=True):
         write_whole(path, _filled(f"{kind}.{template}.txt", name))
     return files
-
-
-def _generations() -> set[str]:
-    """Names of the generations of all protocols, none of which a method may have."""
-    protocols = (load_protocol(name) for name in registry.protocol_files())
-    return {each.name for protocol in protocols for each in protocol.generations}
 
 
 def placeholders(source: str) -> str:

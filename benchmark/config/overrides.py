@@ -165,7 +165,8 @@ class Draft:
         for key, value in changes.items():
             _refuse_twice(key, changes, where)
             owner, _, name = key.rpartition(".")
-            if owner in self._at_once and name not in self._of_models(owner):
+            of_model = owner in self._names and name in _MODEL
+            if owner in self._at_once and not of_model:
                 together.setdefault(owner, {})[name] = value, where + key
             else:
                 self._change(key, value, where + key, methods or known_methods())
@@ -183,9 +184,6 @@ class Draft:
     @property
     def _names(self) -> list[str]:
         return [generation.name for generation in self.protocol.generations]
-
-    def _of_models(self, owner: str) -> set[str]:
-        return _MODEL if owner in self._names else set()
 
     def _change(self, key: str, value: Any, where: str, methods: frozenset[str]) -> None:
         owner, dot, name = key.rpartition(".")
