@@ -106,7 +106,7 @@ def validate(root: Path, base: Path | None = None, more: More = lambda record: (
             _check_regular(path)
             is_new = earlier is None or not _same(path, earlier)
             record = read(path) if _RECORD.fullmatch(path.name) else None
-            faults = _look_at(path, record, earlier, more) if is_new else _as_before(path, record)
+            faults = _look_at(path, record, earlier, more, is_new=is_new)
             reasons += islice(faults, _MOST_REASONS)
             if record is not None:
                 first = works.setdefault((path.parent, record.key), path)
@@ -160,28 +160,22 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _look_at(
-    path: Path, record: Record | None, earlier: Path | None, more: More
-) -> Iterator[str]:  # fmt: skip
-    """Faults of a file; with ``earlier``, where it was or would have been, it is new."""
+    path: Path, record: Record | None, earlier: Path | None, more: More, *, is_new: bool
+) -> Iterator[str]:
+    """Faults of a file; ``earlier`` is where it was or would have been in the base, if any."""
     if record is None:
         yield from _beside(path)
         return
     yield from _of_place(record, path)
+    if not is_new:  # all else was looked at when it came
+        check_digest(record, path)
+        return
     yield from _of_names(record, path)
     yield from _of_content(record, path)
     if earlier is not None:
         yield from _of_origin(record)
         yield from more(record)
         yield from _changed(record, earlier)
-
-
-def _as_before(path: Path, record: Record | None) -> Iterator[str]:
-    """Faults of a file that was there already: it was looked at when it came."""
-    if record is None:
-        yield from _beside(path)
-        return
-    yield from _of_place(record, path)
-    check_digest(record, path)
 
 
 def _check_regular(path: Path) -> None:
