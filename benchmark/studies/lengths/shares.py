@@ -175,10 +175,10 @@ def _orders(
     turned = []
     for i, j in combinations(range(len(both)), 2):
         before, after = (_interval(side[:, i] - side[:, j]) for side in (short, long))
-        for sign, pair in ((1, (both[i], both[j])), (-1, (both[j], both[i]))):
-            sure = (before.is_above(0), after.is_below(0))
-            if all(sure if sign > 0 else (before.is_below(0), after.is_above(0))):
-                turned.append(pair)
+        if before.is_above(0) and after.is_below(0):
+            turned.append((both[i], both[j]))
+        elif before.is_below(0) and after.is_above(0):
+            turned.append((both[j], both[i]))
     return tau, tuple(turned)
 
 
