@@ -77,25 +77,18 @@ def build_cases(work: EvaluationWork[Path]) -> Iterator[Case]:
             if j == i - 1:
                 _check_sizes(query, galleries[j][0], update)
             merge = load_merge(update)
-            second = None if merge is None else SecondList(vectors, vectors, merge)
-            if merge is not None and merge.searches:
+            if merge and merge.searches and merge.fused_by != "second" and j == i - 1:
                 both = f"{names[j]}+{names[i]}"
-                if merge.fused_by != "second" and j == i - 1:
-                    yield Case(f"{both}/{both}", query, galleries[j][0], second=second)
-                second = None
-            yield from _cross_cases(
-                names[i], names[j], query, galleries[j][0], marks, second=second
-            )
+                second = SecondList(vectors, vectors, merge)
+                yield Case(f"{both}/{both}", query, galleries[j][0], second=second)
+            second = _rescoring(merge, vectors)
+            yield from _cross_cases(names[i], names[j], query, galleries[j][0], marks, "", second)
             direct = work.direct.get((j, i))
             if direct is not None:
                 gallery, _ = convert(fresh[j], direct)
                 queries = view(vectors, direct, fresh[j][0])
-                merge = load_merge(direct)
-                rescored = merge is not None and not merge.searches
-                second = SecondList(vectors, vectors, merge) if merge and rescored else None
-                yield from _cross_cases(
-                    names[i], names[j], queries, gallery, way=" direct", second=second
-                )
+                second = _rescoring(load_merge(direct), vectors)
+                yield from _cross_cases(names[i], names[j], queries, gallery, "", " direct", second)
         galleries.append(fresh[i])
         converted.append(False)
 
@@ -110,9 +103,14 @@ def _check_sizes(query: Vectors, gallery: Vectors, update: Path | None) -> None:
         )
 
 
+def _rescoring(merge: TwoLists | None, new: Vectors) -> SecondList | None:
+    """The list by which new vectors score anew what the first one has found."""
+    return None if merge is None or merge.searches else SecondList(new, new, merge)
+
+
 def _cross_cases(
-    new: str, old: str, query: Vectors, gallery: Vectors, marks: str = "", way: str = "",
-    second: SecondList | None = None,
+    new: str, old: str, query: Vectors, gallery: Vectors, marks: str, way: str,
+    second: SecondList | None,
 ) -> Iterator[Case]:  # fmt: skip
     # Embeddings of unequal size have no score, so there is no such case.
     if query.shape[1] == gallery.shape[1]:
