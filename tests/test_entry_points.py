@@ -55,6 +55,7 @@ BROKEN = {
     "a track's name": (TRACKS, {"glyphs": "others"}, "'glyphs' exists already"),
     "a dataset's name": (DATASETS, {"toy": "others.toy"}, "'toy' exists already"),
     "no module": (METHODS, {"lost": "nowhere.lost"}, "'nowhere.lost' cannot be found"),
+    "no track": (TRACKS, {"lost": "nowhere.lost"}, "'nowhere.lost' cannot be found"),
     "no dataset": (DATASETS, {"lost": "nowhere.lost"}, "'nowhere.lost' cannot be found"),
     "no words": (METHODS, {"lost": "a b c"}, "'a b c'"),
     "raises": (METHODS, {"lost": "raising.lost"}, "'raising.lost': ZeroDivisionError: division"),
@@ -67,8 +68,12 @@ OTHERS = {
     **{f"others/{name}.py": "" for name in ("__init__", "bct", "toy")},
     "others/half.py": "\ndef (\n", "raising/__init__.py": "1 / 0", "raising/lost.py": "",
     "exiting/__init__.py": "raise SystemExit(7)", "exiting/lost.py": "",
-    "others/at_import.py": "import nosuch_module\n",
+    "others/at_import.py": "import nosuch_module\n", "others/leaves.py": "raise SystemExit(7)",
 }  # fmt: skip
+UNRELATED = (
+    ("list", "methods"), ("list", "tracks"), ("list", "protocols"), ("info", "bct"),
+    ("info", "glyphs"), ("data", "list"),
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -107,14 +112,17 @@ def test_what_is_broken_is_named_and_passed_over(broken, kind, tmp_path):
         assert any(words in reason for reason in registry.broken())
 
 
-def test_a_module_that_cannot_be_imported_stops_only_what_needs_it(tmp_path):
-    write_package(tmp_path, OTHERS, {METHODS: {"lost": "others.at_import"}})
-    said = "module others.at_import of others-package 1.0 cannot be imported: ModuleNotFoundError"
+@pytest.mark.parametrize(("name", "error"), [
+    ("at_import", "ModuleNotFoundError"), ("leaves", "SystemExit"),
+])  # fmt: skip
+def test_a_module_that_cannot_be_imported_stops_only_what_needs_it(tmp_path, name, error):
+    write_package(tmp_path, OTHERS, {METHODS: {"lost": f"others.{name}"}})
+    said = f"module others.{name} of others-package 1.0 cannot be imported: {error}"
     with installed(tmp_path):
-        assert call("list", "methods")[0] == 0
+        assert [call(*words)[0] for words in UNRELATED] == [0] * len(UNRELATED)
         code, _, err = call("run", "-m", "lost", "-p", "open-class", "-t", "toy", "--dry-run")
         assert code == 2 and said in err and err.count("\n") == 1
-        assert "at_import.py, line 1" in err
+        assert f"{name}.py, line 1" in err
         code, out, _ = call("doctor")
         assert code == 2 and f"BAD  passed over: method lost: {said}" in out
         with pytest.warns(PassedOverWarning, match="lost"):

@@ -112,18 +112,31 @@ def test_what_is_no_file_is_told_before_the_work(folder, tmp_path, monkeypatch, 
     assert not list(tmp_path.iterdir()) and Path("/dev/null").is_char_device()
 
 
-def test_a_conversion_leaves_its_own_folder(folder, tmp_path):
+def test_a_conversion_leaves_what_it_reads(folder, tmp_path):
+    """Its own folder, vectors and their ids, a folder of such files; through links, too."""
     from benchmark import get_method
 
-    saved = tmp_path / "conversion"
+    saved, parts = tmp_path / "conversion", tmp_path / "parts"
     old = np.load(folder / "old.npy")
     get_method("linear").fit(old, np.load(folder / "new.npy"), distance="cosine").save(saved)
-    before = contents(saved)
-    part = next(name for name in before if name.endswith(".safetensors"))
-    for place in (saved / part, saved / "new.npy"):
-        refused("outside of the folder that is read", "convert", saved, folder / "old.npy", place,
-                "--force")  # fmt: skip
-    assert contents(saved) == before
+    parts.mkdir()
+    write(parts / "a.parquet", old)
+    before = contents(saved) | contents(parts) | contents(folder)
+    module = next(path for path in saved.iterdir() if path.suffix == ".safetensors")
+    sources = {folder / "old.npy": ("old.npy", "old.npy.ids.npy"), parts: ("a.parquet",)}
+    for source, names in sources.items():
+        own = [(parts if source == parts else folder) / name for name in names]
+        for number, read in enumerate((module, saved / "conversion.json", *own)):
+            links = [tmp_path / f"{kind}-{number}{read.suffix}" for kind in ("soft", "hard")]
+            links[0].symlink_to(read)
+            links[1].hardlink_to(read)
+            for place in (read, *links):
+                refused("expected ", "convert", saved, source, place, "--force")
+                assert contents(saved) | contents(parts) | contents(folder) == before
+            for link in links:
+                link.unlink()
+    refused("outside of the folder that is read", "convert", saved, folder / "old.npy",
+            saved / "new.npy", "--force")  # fmt: skip
 
 
 def test_the_site_leaves_records_and_pages_of_others(tmp_path):

@@ -12,6 +12,7 @@ from support.detectors import Finding, findings
 from support.hostile import Sample, corpus, records
 from support.hostile.archives import TAR, ZIP
 from support.hostile.arrays import VECTORS
+from support.hostile.ids import FILES
 from support.hostile.modules import MODULE
 from support.isolated import SECONDS, Case, Forks, Outcome, Scratch
 
@@ -174,6 +175,17 @@ def test_hostile_files(kind, forks: Forks, scratch: Scratch, campaign):
         )
         codes |= own
     assert {0, 2} <= codes, "some are accepted and some refused, or nothing was tried"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_hostile_ids(name, forks: Forks, scratch: Scratch, campaign):
+    one = campaign("hostile-ids", "small files whose ids unpack to gigabytes")
+    file, make = FILES[name]
+    make(scratch.input / file)
+    (case,) = _converted(scratch, file, ("npz",))
+    sample = Sample("ids", name)
+    one.add(sample)
+    assert carry_out(case, sample, forks, scratch, one).code == 2
 
 
 EVERY = {"protocol": 4, "track": 4}

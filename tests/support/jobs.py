@@ -91,16 +91,6 @@ def fit_and_save(folder: str) -> None:
     _told(work)
 
 
-def with_packages(folder: str, *words: str) -> None:
-    """The command, where a folder of packages of others is installed."""
-    from benchmark.config import entry_points, registry
-
-    sys.path.insert(0, folder)
-    for cache in (registry._methods, registry._tracks, registry._datasets, entry_points.package_of):
-        cache.cache_clear()
-    bench(*words)
-
-
 def with_clock(seconds: float, *words: str) -> None:
     """The command, with the clock of its process set forth (or back)."""
     import time

@@ -3,10 +3,12 @@
 import json
 import uuid
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import save_file
 from support.command import call
 from support.upgrades import planted
 from support.vector_files import FILES, ROWS, TEXT, parquet
@@ -72,14 +74,54 @@ def test_every_file_is_read_and_small():
 
 
 def table(path, **columns):
+    """The vectors beside columns of ids, in the format of the file's ending."""
     fixed = pa.FixedSizeListArray.from_arrays(pa.array(ROWS.reshape(-1)), 4)
-    pq.write_table(pa.table({**columns, "vector": fixed}), path)
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({**columns, "vector": fixed}), path)
+    elif path.suffix == ".arrow":
+        made = pa.table({**columns, "vector": fixed})
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, made.schema) as out:
+            out.write_table(made)
+    elif path.suffix == ".h5":
+        with h5py.File(path, "w") as file:
+            for name, values in {**columns, "vector": ROWS}.items():
+                file[name] = values
+    else:
+        save = np.savez if path.suffix == ".npz" else lambda path, **arrays: save_file(arrays, path)
+        save(path, vector=ROWS, **{name: np.array(values) for name, values in columns.items()})
     return path
 
 
 def ids(path, **options):
     source = open_vectors(path, **options)
     return None if source.ids is None else source.ids.tolist(), source.told
+
+
+NUMBERS = [3 * i for i in range(12)]
+TABLES, ARRAYS = (".parquet", ".arrow"), (".npz", ".h5")
+KINDS = {
+    # What is written, the ids that are read, and the formats that can hold it.
+    "text": (TEXT, TEXT, (*TABLES, *ARRAYS)),
+    "bytes": ([each.encode() for each in TEXT], TEXT, (*TABLES, *ARRAYS)),
+    "numbers": (NUMBERS, NUMBERS, (*TABLES, *ARRAYS, ".safetensors")),
+    "floats": ([float(n) for n in NUMBERS], NUMBERS, (*TABLES, *ARRAYS, ".safetensors")),
+    "uuid": (pa.array([each.bytes for each in UUIDS], pa.uuid()), UUID_TEXT, TABLES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "column", ["_id", "__index_level_0__", "docid", "filenames", "key", "page"]
+)
+@pytest.mark.parametrize(
+    ("kind", "ending"), [(kind, ending) for kind in KINDS for ending in KINDS[kind][2]]
+)
+def test_no_id_is_passed_over(kind, ending, column, tmp_path):
+    """Of any kind, under any name, in any format that can hold it."""
+    if (kind, column) == ("floats", "page"):
+        pytest.skip("numbers with a point are ids by the column's name alone")
+    given, expected, _ = KINDS[kind]
+    path = table(tmp_path / f"a{ending}", **{column: given})
+    assert ids(path) == (expected, [f"{path}: ids are those of '{column}'"])
 
 
 def test_one_candidate_is_taken_and_several_are_refused(tmp_path):
