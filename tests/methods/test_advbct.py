@@ -8,7 +8,6 @@ import pytest
 import torch
 from support.losses import double, new_head, slope, unit
 
-from benchmark.training.embedding import train_embedding
 from methods.advbct import AdvBCT, Boundary, largest_usual, reversed_gradient
 
 
@@ -181,28 +180,6 @@ def test_trap_one_batch_norm_shows_mean_and_length(case):
     batch.new = batch.new.detach() * 3 + 20
     after = method.loss(batch, head, state) - head(batch.new, batch.labels)
     assert after.item() == pytest.approx(before.item(), rel=1e-3)
-
-
-def trained(method, job):
-    update = method.update(job)
-    return weights(update.model, update.head)
-
-
-def weights(model, head):
-    return {**model.state_dict(), **{f"head.{k}": v for k, v in head.state_dict().items()}}
-
-
-def same(a, b):
-    return all(torch.equal(v, b[k]) for k, v in a.items())
-
-
-def test_switched_off_it_is_the_independent_model(toy_job):
-    job = toy_job()
-    encoder, head = job.new_model()
-    train_embedding(encoder, head, job.data, job.trainer)
-    alone = weights(encoder, head)
-    assert same(trained(AdvBCT(adversarial=0.0, border=0.0), toy_job()), alone)
-    assert not same(trained(AdvBCT(), toy_job()), alone)
 
 
 def test_progress_moves_step_by_step(toy_job):

@@ -20,6 +20,7 @@ from methods.bt2 import BT2
 from methods.contrast import Contrast
 from methods.l2 import L2
 from methods.lwf import LwF
+from methods.matryoshka_bct import MatryoshkaBCT
 from methods.mixbct import MixBCT
 from methods.nccl import NCCL
 from methods.unibct import UniBCT
@@ -34,6 +35,7 @@ OFF = {
     "contrast, top 10": Contrast(weight=0.0, tau=0.01, hardest=10),
     "nccl": NCCL(features=0.0, logits=0.0),
     "unibct": UniBCT(weight=0.0),
+    "advbct": AdvBCT(adversarial=0.0, border=0.0),
     "mixbct, none": MixBCT(ratio=0.0),
     "mixbct, rounds to none": MixBCT(ratio=0.06),
 }
@@ -46,9 +48,10 @@ ON = {
     "nccl": NCCL(size=20),
     # Once, at the start: nothing after a kill makes prototypes that were not kept anew.
     "unibct": UniBCT(warmup=0.0, refinements=1),
+    "advbct": AdvBCT(),
 }
 # Those that have tests of their own for the rest.
-OTHERS = {"advbct": AdvBCT(), "bct-extra": BCTExtra(extra=3), "bt2": BT2(extra=3)}
+OTHERS = {"bct-extra": BCTExtra(extra=3), "bt2": BT2(extra=3)}
 
 
 def update_of(method, toy_job, folder=None):
@@ -111,6 +114,23 @@ ROUNDING, AT_WORK = 1e-4, 0.03
 def test_switched_off(name, toy_job, alone):
     for got, wanted in weights(OFF[name].update(update_of(OFF[name], toy_job)), alone):
         torch.testing.assert_close(got, wanted, atol=ROUNDING, rtol=0)
+
+
+# Another method, with what is added to it left out.
+SAME = {
+    "bct-extra": (BCTExtra(extra=0), BCT()),
+    "bct-extra:old": (BCTExtra(extra=0, unknown="old"), BCT(unknown="old")),
+    "bct-extra:distill": (BCTExtra(extra=0, unknown="distill"), BCT(unknown="distill")),
+    "matryoshka-bct": (MatryoshkaBCT(extra=0, halvings=0), BCT()),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_with_nothing_added(name, toy_job):
+    made, plain = (each.update(update_of(each, toy_job)) for each in SAME[name])
+    for got, wanted in weights(made, (plain.model.state_dict(), plain.head.state_dict())):
+        torch.testing.assert_close(got, wanted, atol=ROUNDING, rtol=0)
+    assert made.query_view is None and made.convert is None
 
 
 @pytest.mark.parametrize("name", ON)

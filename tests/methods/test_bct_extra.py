@@ -6,7 +6,6 @@ import torch
 from support.losses import CLASSES, OLD_CLASSES, new_head
 
 from benchmark.models.parts import FirstDims
-from methods.bct import BCT
 from methods.bct_extra import BCTExtra
 
 
@@ -42,25 +41,6 @@ def test_trap_extra_dimensions_do_not_dilute_the_cosines(make_job, make_batch, k
     before = method.loss(batch, head, state)
     batch.new = torch.cat([batch.new[:, :6], 100 * batch.new[:, 6:]], dim=1)
     assert torch.equal(method.loss(batch, head, state), before)
-
-
-@pytest.mark.parametrize("unknown", ["synthesize", "old", "distill"])
-def test_nothing_extra_is_bct(toy_job, unknown):
-    """To rounding, which a processor may do otherwise of products that differ in their shapes.
-
-    As in test_as_independent.py: a last bit of the first weights is 1.2e-6 at the end.
-    """
-    kept = unknown != "synthesize"
-    made = [m(unknown=unknown).update(toy_job(kept=kept)) for m in (BCT, _none)]
-    for part in ("model", "head"):
-        a, b = (getattr(m, part).state_dict() for m in made)
-        for key, value in a.items():
-            torch.testing.assert_close(value, b[key], atol=1e-4, rtol=0)
-    assert made[1].query_view is None
-
-
-def _none(unknown):
-    return BCTExtra(extra=0, unknown=unknown)
 
 
 def test_the_model_it_leaves_behind(toy_job):

@@ -189,16 +189,6 @@ def test_matryoshka_bct(make_job, make_batch, arcface, kept):
     assert loss == pytest.approx(wanted, rel=1e-4)
 
 
-def test_without_nesting_it_is_bct(toy_job):
-    """A whole training, but for the rounding of a sum."""
-    made = [m.update(toy_job()) for m in (BCT(), MatryoshkaBCT(extra=0, halvings=0))]
-    for part in ("model", "head"):
-        a, b = (getattr(m, part).state_dict() for m in made)
-        for name, value in a.items():
-            torch.testing.assert_close(b[name], value, rtol=1e-4, atol=1e-5)
-    assert made[1].query_view is None and made[1].convert is None
-
-
 def test_a_prefix_is_the_beginning_of_the_whole(toy_job):
     images = torch.randn(6, *toy_job().data.images.shape[1:])
     whole, half = (
