@@ -407,34 +407,25 @@ def test_folders_of_others_are_left_alone(make, tmp_path):
 
 
 def test_damaged_older_and_foreign_files_are_passed_over_with_a_line(make, tmp_path):
+    """One of each; what else is wrong with a record is refused where it is read."""
     root = write([make(), make("l2")], tmp_path / "records")
     folder = root / "measured" / "x"
     folder.mkdir()
     value = json.loads((make().path(root)).read_text())
-
-    def changed(**fields) -> str:
-        return json.dumps(sealed({**value, **fields}))
-
-    bad = {
-        0: "{", 1: "[]", 2: json.dumps({**value, "schema": 0}),
-        3: changed(kind="published"), 4: changed(),
-        5: changed(method="x", curves={"a": {"b": {"loss": ["<b>"]}}}),
-        6: changed(method="y", backfilling={"orders": {"random": 3}}),
-        7: "[" * 100_000,
-        8: changed(method="z", run={"stages": {"a": 1}}),
-        10: json.dumps({**value, "method": "edited"}),
-    }  # fmt: skip
-    for number, text in bad.items():
-        (folder / f"seed-{number}.json").write_text(text)
-    (folder / "seed-9.json").write_bytes(b"\xff\xfe")
+    markup = sealed({**value, "method": "x", "curves": {"a": {"b": {"loss": ["<b>"]}}}})
+    bad = (b"\xff\xfe", *(json.dumps(each).encode() for each in (
+        [], {**value, "schema": 0}, sealed(value), markup, {**value, "method": "edited"},
+    )))  # fmt: skip
+    for number, content in enumerate(bad):
+        (folder / f"seed-{number}.json").write_bytes(content)
     code, out, err = call("leaderboard", root, "--out", tmp_path / "site")
     assert code == 0, err
     lines = [line for line in err.splitlines() if "skipped" in line]
-    assert len(lines) == 11
+    assert len(lines) == len(bad)
     assert sum("edited since it was written" in line for line in lines) == 1
     assert all(str(tmp_path) not in line for line in lines)
     listed = (tmp_path / "site" / "skipped.html").read_text()
-    assert listed.count("<tr>") == 12
+    assert listed.count("<tr>") == len(bad) + 1
     assert "&lt;b&gt;" in listed
     assert out.strip().endswith("index.html")
 
