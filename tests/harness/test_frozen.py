@@ -309,9 +309,15 @@ def trunk(channels, image_size):
 """
 
 
+def of_others(folder, text=NETWORK, names=("their-net",)):
+    """Write a package of somebody else whose module is the backbone of these names."""
+    files = {"others/__init__.py": "", "others/net.py": text}
+    write_package(folder, files, {"compatbench.backbones": dict.fromkeys(names, "others.net")})
+    return folder / "others" / "net.py"
+
+
 def test_a_backbone_of_another_package(tmp_path):
-    entries = {"compatbench.backbones": {"their-net": "others.net"}}
-    write_package(tmp_path, {"others/__init__.py": "", "others/net.py": NETWORK}, entries)
+    of_others(tmp_path)
     with installed(tmp_path):
         spec = ModelSpec(backbone="their-net", dim=4, frozen=True)
         version = backbone_version("their-net")
@@ -335,9 +341,7 @@ def test_a_backbone_of_another_package(tmp_path):
 
 
 def test_a_trained_backbone_of_another_package_that_changes_is_trained_anew(tmp_path):
-    entries = {"compatbench.backbones": {"their-net": "others.net"}}
-    net = tmp_path / "others" / "net.py"
-    write_package(tmp_path, {"others/__init__.py": "", "others/net.py": NETWORK}, entries)
+    net = of_others(tmp_path)
     changes = {"new.backbone": "their-net", "data.classes": 12, "recipe.epochs": 1}
     keys, scores = [], []
     for more in ("", ".add_(1)"):
@@ -359,9 +363,7 @@ def test_a_trained_backbone_of_another_package_that_changes_is_trained_anew(tmp_
     ],
 )
 def test_a_backbone_that_is_none_is_told_in_a_line(tmp_path, body, words):
-    lines = f"from torch import nn\n\ndef trunk(channels, image_size):\n    {body}\n"
-    entries = {"compatbench.backbones": {"their-net": "others.net"}}
-    write_package(tmp_path, {"others/__init__.py": "", "others/net.py": lines}, entries)
+    of_others(tmp_path, f"from torch import nn\n\ndef trunk(channels, image_size):\n    {body}\n")
     with (
         installed(tmp_path),
         pytest.raises(BenchError, match=rf"^backbone 'their-net' of others-package 1.0: {words}$"),
@@ -370,9 +372,7 @@ def test_a_backbone_that_is_none_is_told_in_a_line(tmp_path, body, words):
 
 
 def test_backbones_of_our_own_are_not_replaced(tmp_path):
-    names = {"convnet-4": "others.net", "text:e5": "others.net", "Böse Name": "others.net"}
-    files = {"others/__init__.py": "", "others/net.py": NETWORK}
-    write_package(tmp_path, files, {"compatbench.backbones": names})
+    of_others(tmp_path, names=("convnet-4", "text:e5", "Böse Name"))
     with installed(tmp_path), pytest.warns(PassedOverWarning) as told:
         assert not backbones()
     said = " ".join(str(each.message) for each in told)

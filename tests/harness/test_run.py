@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -203,11 +204,14 @@ def test_changed_track_lies_apart(done) -> None:
 
 def test_existing_overwrite_computes_anew(done, heard, tmp_path) -> None:
     folder, records = done
+    path = records["bct"].path(folder / "runs")
+    os.utime(path, (0, 0))
     again = toy(["bct"], folder / "store", folder / "runs", existing="overwrite", reporter=heard)[
         -1
     ]
     assert "train old model (seed 0)" in heard.titles
     assert again.result() == records["bct"].result()
+    assert path.stat().st_mtime > 0 and again.run.finished >= records["bct"].run.finished
 
 
 def test_overwrite_computes_what_plans_share_once(heard, tmp_path) -> None:

@@ -1,6 +1,5 @@
 """Records that several processes write: the details beside a record are its own."""
 
-import json
 import os
 
 import pytest
@@ -51,15 +50,6 @@ def test_damaged_details_are_written_again(run, monkeypatch):
     monkeypatch.setattr(runs, "_stored_records", lambda *args: {})
     go()
     check_digest(read_record(path), path)
-
-
-def test_overwriting_writes_anew(run):
-    go, out = run
-    path = record_files(out)[0]
-    before = json.loads(path.read_text())["run"]["finished"]
-    os.utime(path, (0, 0))
-    go(existing="overwrite")
-    assert path.stat().st_mtime > 0 and json.loads(path.read_text())["run"]["finished"] >= before
 
 
 def test_a_training_of_many_epochs_fits_its_details(tmp_path, monkeypatch):
