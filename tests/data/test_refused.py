@@ -144,8 +144,9 @@ ROWS: list[tuple[str, Harm, str, dict]] = [
     ("omniglot", lambda root: write_zip(root / DRAWN, members(("Greek",))), "got 3 by 8", {}),
     *(("omniglot", lambda root, name=name: write_zip(
         root / DRAWN, [*members(), (name, b"x")], prefix=""), words, {}) for name in (
-        "../../evil.png", "/etc/character01/0001_01.png", "../character01/0001_01.png",
-        "Greek\\character01\\0001_01.png", "Greek/character01/0001_01.jpg",
+        "../../evil.png", "/etc/character01/0001_01.png", "../character01/0001_01.png", "../x",
+        "/etc/passwd", "images_background/../../x", "Greek/character01/../0001_01.png",
+        "a\x1b/x/0001_01.png", "Greek\\character01\\0001_01.png", "Greek/character01/0001_01.jpg",
         "Greek/characterA/0001_01.png", "Greek/character01/one.png", "readme.txt")
       for words in ("unexpected name, expected ALPHABET/",)),
     ("omniglot", {DRAWN: b"no archive"}, "images_background.zip: cannot be read", {}),
