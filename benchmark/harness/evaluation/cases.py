@@ -79,8 +79,8 @@ def build_cases(work: EvaluationWork[Path]) -> Iterator[Case]:
             merge = load_merge(update)
             if merge and merge.searches and merge.fused_by != "second" and j == i - 1:
                 both = f"{names[j]}+{names[i]}"
-                second = SecondList(vectors, vectors, merge)
-                yield Case(f"{both}/{both}", query, galleries[j][0], second=second)
+                searched = SecondList(vectors, vectors, merge)
+                yield Case(f"{both}/{both}", query, galleries[j][0], second=searched)
             second = _rescoring(merge, vectors)
             yield from _cross_cases(names[i], names[j], query, galleries[j][0], marks, "", second)
             direct = work.direct.get((j, i))
