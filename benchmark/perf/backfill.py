@@ -17,6 +17,11 @@ def rows(
     nq, ng, ql, gl = measure.clustered((queries, gallery), dim, classes, 1.5, rng)
     oq, og = (x + rng.standard_normal(x.shape, dtype=np.float32) for x in (nq, ng))
     order = backfill_orders.random(range(gallery), 0)
+    warm = min(queries, gallery, 300)
+    few = slice(0, warm)
+    new = nq[few], ng[few], ql[few], gl[few]
+    backfill_curves.curves(oq[few], og[few], *new, range(warm))
+    ranks.rank(*new)
 
     def all_curves() -> object:
         result = backfill_curves.curves(oq, og, nq, ng, ql, gl, order)

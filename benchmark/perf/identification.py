@@ -29,6 +29,7 @@ def rows(
             points += [identification.rank_k(result, k).mean() for k in (1, 5)]
         return points
 
+    both()
     sizes = " + ".join(str(len(part)) for part in parts)
     timings = measure.together({"TPIR@FPIR and rank-k, both galleries": both}, 3)
     return measure.rows(timings, f"{queries} probes on {sizes} x {dim}")

@@ -1,6 +1,6 @@
 """Two result lists as one ranking, and their backfilling curves, against one of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -34,27 +34,46 @@ def rows(
         "raw scores": RankMerge(), "scaled scores": ScoreMerge.of(steps), "ranks": RankFusion()
     }  # fmt: skip
 
-    old, new, labels = (oq, og), (nq, ng), (ql, gl)
-    curves = partial(backfill_curves.curves, *old, *new, *labels, order)
-    whole = partial(two_lists.rank, old, new, labels)
-    half = np.isin(np.arange(gallery), order[: gallery // 2])
-    once: dict[str, Callable[[], object]] = {_RANK: lambda: ranks.rank(*new, *labels)}
-    for name, merge in merges.items():
-        once[f"none, half, all filled, by {name}"] = partial(curves, points=3, merge=merge)
-        if merge.places_by == "score":
-            once[f"half filled alone, by {name}"] = partial(whole, merge, filled=half)
-    once["whole lists, sum of scores"] = partial(whole, ScoreMerge())
-    once["whole lists, sum of bent scores"] = partial(whole, merges["scaled scores"])
-    once["whole lists, by ranks"] = partial(whole, merges["ranks"])
-    for top in (200, 1000):
-        once[f"first {top} rescored"] = partial(whole, RescoredList(top))
-    along: dict[str, Callable[[], object]] = {_CURVES: curves}
-    for name, merge in (merges | {"first 200 rescored": RescoredList(200)}).items():
-        along[f"101 points, by {name}"] = partial(curves, merge=merge)
+    def once(n: int, m: int) -> dict[str, Callable[[], object]]:
+        old, new, labels = (oq[:n], og[:m]), (nq[:n], ng[:m]), (ql[:n], gl[:m])
+        some = order[order < m]
+
+        def half(merge: Merging) -> object:
+            return backfill_curves.curves(*old, *new, *labels, some, points=3, merge=merge)
+
+        def alone(merge: Merging) -> object:
+            filled = np.isin(np.arange(m), some[: m // 2])
+            return two_lists.rank(old, new, labels, merge, filled=filled)
+
+        def whole(merge: Merging) -> object:
+            return two_lists.rank(old, new, labels, merge)
+
+        calls: dict[str, Callable[[], object]] = {_RANK: lambda: ranks.rank(*new, *labels)}
+        for name, merge in merges.items():
+            calls[f"none, half, all filled, by {name}"] = partial(half, merge)
+            if merge.places_by == "score":
+                calls[f"half filled alone, by {name}"] = partial(alone, merge)
+        calls["whole lists, sum of scores"] = partial(whole, ScoreMerge())
+        calls["whole lists, sum of bent scores"] = partial(whole, merges["scaled scores"])
+        calls["whole lists, by ranks"] = partial(whole, merges["ranks"])
+        for top in (200, 1000):
+            calls[f"first {top} rescored"] = partial(whole, RescoredList(top))
+        return calls
+
+    def along(n: int, m: int) -> Mapping[str, Callable[[], object]]:
+        sides = oq[:n], og[:m], nq[:n], ng[:m], ql[:n], gl[:m], order[order < m]
+        curves = partial(backfill_curves.curves, *sides)
+        both = merges | {"first 200 rescored": RescoredList(200)}
+        names = {f"101 points, by {name}": merge for name, merge in both.items()}
+        return {_CURVES: curves} | {k: partial(curves, merge=m) for k, m in names.items()}
+
+    few = min(queries, gallery, 300)
+    for call in (*once(few, few).values(), *along(few, few).values()):
+        call()
     size = f"{queries} x {gallery} x {dim}, {gallery / classes:g} matches a query"
-    timings = measure.together(once)
+    timings = measure.together(once(queries, gallery))
     out = measure.rows(timings, size, _RANK) + _sorting(oq, og, nq, ng, timings[_RANK])
-    return out + measure.rows(measure.together(along, 2), size, _CURVES)
+    return out + measure.rows(measure.together(along(queries, gallery), 2), size, _CURVES)
 
 
 def _sorting(oq: Any, og: Any, nq: Any, ng: Any, whole: measure.Timing) -> list[dict[str, Any]]:
