@@ -97,7 +97,7 @@ def _table(
     calls: Mapping[str, Callable[[], object]], n: int, size: str, base: str
 ) -> list[dict[str, Any]]:
     """The best of some rounds of each, in turn."""
-    timings = measure.together(calls, ROUNDS, warm=False)
+    timings = measure.together(calls, ROUNDS, warm_up=True)
     out = measure.rows({name: each.busy for name, each in timings.items()}, size, base)
     for row in out:
         best = timings[row["name"]]

@@ -87,7 +87,7 @@ def _training(batch: int, side: int, device: torch.device, name: str) -> list[di
         _BARE: lambda: train_bare(encoder, head, data, recipe, device, forward),
         "harness": lambda: train_embedding(encoder, head, data, trainer),
     }
-    timings = measure.together(calls, ROUNDS, warm=False)
+    timings = measure.together(calls, ROUNDS, warm_up=True)
     out = measure.rows(timings, "", _BARE)
     for row in out:
         speed = f"{8 / timings[row['name']].seconds:.3g} steps/s"

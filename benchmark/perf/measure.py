@@ -38,10 +38,10 @@ class Timing:
 
 
 def together(
-    calls: Mapping[str, Callable[[], object]], rounds: int = 3, *, warm: bool = True
+    calls: Mapping[str, Callable[[], object]], rounds: int = 3, *, warm_up: bool = False
 ) -> dict[str, Timing]:
-    """Best seconds and most memory of calls in turn; each is called once before unless ``warm``."""
-    for call in () if warm else calls.values():
+    """Best seconds and most memory of calls in turn; ``warm_up`` calls each once before."""
+    for call in calls.values() if warm_up else ():
         call()
     best: dict[str, Timing] = {}
     for _ in range(rounds):

@@ -31,7 +31,7 @@ def rows(items: int = 1_000_000, dim: int = 128) -> list[dict[str, Any]]:
             _READ: partial(_read, bare),
             "check": partial(store.damage, _NAME),
         }
-        timings = measure.together(calls, warm=False)
+        timings = measure.together(calls, warm_up=True)
     size = f"{items:,} x {dim}, {vectors.nbytes / 1e6:.0f} MB"
     names = list(calls)
     pairs = [({n: timings[n] for n in names[i : i + 2]}, names[i]) for i in (0, 2)]

@@ -47,7 +47,7 @@ def rows(queries: int = 8192, dim: int = 64, classes: int = 512) -> list[dict[st
         _ALONE: lambda: _harness(spec, data, recipe),
         **{name: functools.partial(method(name).update, job) for name in training},
     }
-    timings = measure.together(calls, ROUNDS, warm=False)
+    timings = measure.together(calls, ROUNDS, warm_up=True)
     size = f"{queries} images, {classes} classes, dimension {dim}"
     first = {_BARE: timings.pop(_BARE), _ALONE: timings[_ALONE]}
     return measure.rows(first, size, _BARE) + measure.rows(timings, size, _ALONE)[1:]
