@@ -246,7 +246,7 @@ def _here(merge: TwoLists, share: float) -> TwoLists:
     window = ranks_here(merge.window, share)
     if isinstance(merge, RankFusion):
         return RankFusion(window, merge.k * share)
-    return RescoredList(window)
+    return RescoredList(window) if isinstance(merge, RescoredList) else merge
 
 
 def scores_of(ranks: Ints, relevant: RelevantPairs) -> Scores:

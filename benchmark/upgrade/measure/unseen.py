@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.contract.fusion import RankFusion
+from benchmark.contract.fusion import RankFusion, RescoredList
 from benchmark.ranking.arrays import Floats, Ints, Values
 from benchmark.upgrade.measure.list_estimate import Draw, ListEstimate, PartlyEmbedded
 from benchmark.upgrade.measure.score_model import GROUPS, MISSED, missed_places
@@ -55,9 +55,11 @@ class Unseen:
         its = self._of(each)
         if window is None:
             return np.stack([its.ranks(draw) for draw in its.draws])
+        if isinstance(each.merge, RescoredList):
+            return window.rescored(its.draws)
         if isinstance(each.merge, RankFusion):
             return np.stack([window.fused(draw, each.merge) for draw in its.draws])
-        return window.rescored(its.draws)
+        raise ValueError(f"each: expected a strategy that is estimated, got {each.name}")
 
     def _of(self, each: Strategy) -> ListEstimate:
         return self._lists[next(name for name in each.uses if name in NEW_LISTS)]
