@@ -94,6 +94,8 @@ class _Vectors:
         self.given: dict[str, Any] = {
             "old_gallery": stored, "new_gallery": new,
             "queries": self._other(meant @ turn, rng, 0.6), "old_queries": self.old_queries,
+        }  # fmt: skip
+        self.more: dict[str, Any] = {
             "qrels": {i: {int(row): 1.0} for i, row in enumerate(wanted)},
             "ids": {"queries": np.arange(queries), "old_queries": np.arange(queries)},
         }  # fmt: skip
@@ -104,11 +106,11 @@ class _Vectors:
 
     def report(self) -> object:
         """Make the report that is timed."""
-        return upgrade(**self.given, maps="quick")
+        return upgrade(**self.given, **self.more, maps="quick")
 
     def lists(self) -> int:
         """Number of lists that strategies search, all of vectors of the same size."""
-        request = UpgradeRequest(**self.given)
+        request = UpgradeRequest(**self.given, **self.more)
         plan = study(read_inputs(request), QUICK).first.plan
         return len({name for each in plan.strategies for name in each.uses})
 
