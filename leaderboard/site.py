@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmark.config import registry
 from benchmark.config.files import read_bytes
+from benchmark.config.grouping import grouped
 from benchmark.config.places import require_outside
 from benchmark.errors import AbsentError, BenchError
 from benchmark.records import published
@@ -327,11 +328,12 @@ class _SitePages:
         for ending, content in downloads(board, rows).items():
             self._write(f"boards/{board.slug}.{ending}", content)
         page = board_page(board, rows, self.boards, self.families, self.published)
-        page["verified"] = [
-            (stored.record, record_href(board.slug, stored.record), found.words)
-            for stored in board.stored
-            if (found := badge(stored)) is not None
-        ]
+        badges = ((badge(stored), stored.record) for stored in board.stored)
+        told = grouped((found.words, record) for found, record in badges if found is not None)
+        page["verified"] = {
+            words: grouped((r.method, (r.seed, record_href(board.slug, r))) for r in records)
+            for words, records in told.items()
+        }
         self._page("board", f"boards/{board.slug}.html", **page)
 
     def _records(self, board: RankedBoard, method: str) -> Sequence[Skipped]:

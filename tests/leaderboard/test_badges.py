@@ -1,5 +1,7 @@
 """A record that was trained again carries its badge on its own page and on the board's."""
 
+import re
+
 from support.records import make_record
 from support.sites import write
 
@@ -16,20 +18,24 @@ def shown(root, out):
 
 
 def test_a_badge_is_shown_and_a_damaged_one_is_not(tmp_path):
-    bct, independent = make_record("bct"), make_record("independent")
-    root = write([bct, independent], tmp_path / "runs")
-    path = bct.path(root)
-    badge = Verified(
-        record=str(read_record(path).seal), date="2026-01-31", machine={"cpu": "A <b> CPU"},
-        bit_for_bit=True, points=0.0,
-    )  # fmt: skip
-    write_verification(path, badge)
+    some = [make_record("bct", seed=seed) for seed in range(3)]
+    root = write([*some, make_record("independent")], tmp_path / "runs")
+    for path in (record.path(root) for record in some[1:]):
+        badge = Verified(
+            record=str(read_record(path).seal), date="2026-01-31", machine={"cpu": "A <b> CPU"},
+            bit_for_bit=True, points=0.0,
+        )  # fmt: skip
+        write_verification(path, badge)
     pages = shown(root, tmp_path / "site")
     assert len(pages) == 2
     for text in pages.values():
         assert "erified 2026-01-31, bit for bit, on A &lt;b&gt; CPU" in text
     (board,) = [text for text in pages.values() if "Trained again and compared:" in text]
-    assert "bct, seed 0</a>: verified" in board and "independent, seed 0</a>: verified" not in board
+    (told,) = re.findall(r'id="verified">(.*?)</dl>', board, re.S)
+    assert told.count("<dt>") == 1 and " ".join(re.sub("<.*?>", "", told).split()).endswith(
+        "CPU bct, seeds 1, 2"
+    )
+    verification_path(some[1].path(root)).unlink()
     damaged = verification_path(path)
     damaged.write_text(damaged.read_text().replace("2026", "2027"))
     assert shown(root, tmp_path / "site") == {}
