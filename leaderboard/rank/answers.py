@@ -82,8 +82,11 @@ def query_words(info: MethodInfo) -> str:
 
 
 def commonest(boards: Sequence[RankedBoard]) -> RankedBoard | None:
-    """Board of the commonest upgrade: photographs, more classes learned, unseen ones judged."""
-    plain = [b for b in compared(boards) if not b.of_setting and candidates(b)]
+    """Board of the commonest upgrade: photographs, more classes learned, unseen ones judged.
+
+    The question and the number of old models choose it, never what came out.
+    """
+    plain = [b for b in compared(boards) if not b.of_setting and not b.unpaid]
     if not plain:
         return None
 
