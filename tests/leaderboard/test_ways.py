@@ -114,7 +114,7 @@ def test_who_trains_and_cannot_touch_the_index(reader, commonest):
     reader.click("I train my own and cannot touch the index")
     text = reader.read("#chosen")
     assert text.startswith("Keep the old model: ") and "0 % of the upgrade" in text
-    assert check_shares(text, *commonest)
+    check_shares(text, *commonest)
     among = kept(commonest, "compatible training")
     hurting = re.search(r"Never recommended (.+?): new/new suffers", text)[1].split(", ")
     assert {"bct", "mixbct", "bt2"} <= {*among}
