@@ -38,7 +38,7 @@ class Verified(Model):
     bit_for_bit: bool
     """True if every number is the same, not just near."""
     points: float = Field(ge=0, le=100)
-    """The largest difference of a score; at most the tolerance on the same kind of machine."""
+    """Largest difference of a score or interval's end; at most the tolerance on the same kind."""
     elsewhere: bool = False
     """True of a machine of another kind, where each score is within the interval found there."""
     code: CodeVersion = CodeVersion()

@@ -86,7 +86,7 @@ def commonest(boards: Sequence[RankedBoard]) -> RankedBoard | None:
 
     The question and the number of old models choose it, never what came out.
     """
-    plain = [b for b in compared(boards) if not b.of_setting and not b.unpaid]
+    plain = [b for b in compared(boards) if not b.of_setting]
     if not plain:
         return None
 
