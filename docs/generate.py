@@ -33,7 +33,7 @@ from benchmark.config.protocols import Protocol
 from benchmark.config.reading import Model
 from benchmark.config.tracks import Track
 from benchmark.errors import UnsuitedError
-from benchmark.harness.board_runs import stage_seconds
+from benchmark.harness.board_runs import seconds_spent
 from benchmark.metrics.backfill_orders import ORDERS
 from benchmark.metrics.catalog import describe, examples
 from benchmark.records.files import read_selection
@@ -256,7 +256,7 @@ def _evidence(folder: str) -> list[str]:
         seeds = Counter(record.method for record in records)
         three = sum(n >= 3 for n in seeds.values())
         precisions = ", ".join(sorted({r.environment.get("precision", "unknown") for r in records}))
-        hours = f"{stage_seconds(records) / 3600:.1f}"
+        hours = f"{seconds_spent(records) / 3600:.1f}"
         rows.append((f"`{protocol}`", f"`{track}`", str(len(seeds)), str(three), precisions, hours))
     heads = "protocol|track|methods and variants|of these with 3 seeds|precision|hours"
     return _table(heads, *rows)

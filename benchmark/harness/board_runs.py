@@ -32,17 +32,18 @@ Runner = Callable[[Sequence[str], Mapping[str, str]], int]
 """Carries out ``bench`` with some words and an environment; returns its exit code."""
 
 
-def stage_seconds(records: Iterable[Record]) -> float:
-    """Seconds of all stages of some records, one that they share counted once.
+def seconds_spent(records: Iterable[Record]) -> float:
+    """Seconds of all stages of some records, those that they share counted once.
 
-    Stages are told apart by protocol, track, seed and title: what boards share counts in each.
+    Of records of one board, stages of the same title and measurements are the same: features that
+    all seeds read have one time. What boards share counts in each.
     """
-    seconds = {
-        (r.protocol, r.track, r.seed, title): stage.seconds or 0.0
+    stages = {
+        (r.protocol, r.track, title, stage)
         for r in records
         for title, stage in r.run.stages.items()
     }
-    return sum(seconds.values())
+    return sum(stage.seconds or 0.0 for *_, stage in stages)
 
 
 def stages_left(

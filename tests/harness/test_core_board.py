@@ -20,7 +20,7 @@ from benchmark.harness.board_runs import (
     TimeEstimate,
     carry_out_jobs,
     jobs,
-    stage_seconds,
+    seconds_spent,
     stages_left,
 )
 from benchmark.harness.core_board import (
@@ -34,6 +34,7 @@ from benchmark.harness.core_board import (
 from benchmark.harness.graph import data_source, record_key
 from benchmark.harness.requests import make_request
 from benchmark.records.files import write_record
+from benchmark.records.record import Record
 
 
 def on_toy(methods="few", *protocols, **more):
@@ -330,8 +331,17 @@ def timed(method, protocol="open-class", track="glyphs", seed=0, precision="32-t
 def test_shared_stages_are_counted_once() -> None:
     independent = timed("independent", train_old=10.0, train_new=20.0)
     bct = timed("bct", train_old=10.0, train_new=20.0, train_bct=30.0)
-    assert stage_seconds([independent, bct]) == 60.0
-    assert stage_seconds([independent, timed("independent", seed=1, train_old=11.0)]) == 41.0
+    assert seconds_spent([independent, bct]) == 60.0
+    assert seconds_spent([independent, timed("independent", seed=1, train_old=11.0)]) == 41.0
+
+
+def test_features_that_seeds_share_are_counted_once() -> None:
+    def of(seed: int, seconds: float) -> Record:
+        features = {"features by lite0": {"seconds": 60.0, "cpu_seconds": 59.5}}
+        own = {"train old model": {"seconds": seconds}}
+        return make_record("bct", seed=seed, run={"stages": features | own})
+
+    assert seconds_spent([of(0, 10.0), of(1, 11.0)]) == 81.0
 
 
 def test_estimates_are_of_the_nearest_setting() -> None:
