@@ -59,6 +59,16 @@ def test_cut_off(ending, tmp_path):
                 assert ending == ".fvecs" and n % 36 == 0, f"whole rows are a whole file: {n}"
 
 
+def test_an_index_of_arrow_that_is_cut_off(tmp_path):
+    path = tmp_path / "a.arrow"
+    table = pa.table({"vector": pa.array(ROWS.tolist(), pa.list_(pa.float32(), ROWS.shape[1]))})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    assert everything(path)[1] == len(ROWS)
+    path.write_bytes(path.read_bytes()[:-3])
+    refuses(path, "ends without an index: the file is cut off")
+
+
 @pytest.mark.parametrize("kind", [".npy", ".npz", ".parquet", ".hdf5", ".safetensors"])
 def test_binary_vectors(kind, tmp_path):
     write(tmp_path / f"a{kind}", ROWS.astype(np.uint8))

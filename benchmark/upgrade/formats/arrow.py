@@ -84,7 +84,7 @@ def _messages(content: Any) -> Iterator[Any]:
         return
     end = content.size - _TAIL
     n = int.from_bytes(content[max(0, end) : end + 4].to_pybytes(), "little")
-    if not 0 < n <= end:
+    if content[-len(_MARK) :].to_pybytes() != _MARK or not 0 < n <= end:
         raise BenchError("ends without an index: the file is cut off")
     raw = content[end - n : end].to_pybytes()
     footer = _Table(raw, *struct.unpack_from("<I", raw))
