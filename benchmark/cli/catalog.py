@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.cli import cards
-from benchmark.cli.output import echo, echo_json
+from benchmark.cli.output import echo, echo_entry, echo_json
 from benchmark.config import registry
 from benchmark.config.loading import load_protocol, load_track
 from benchmark.config.protocols import Protocol
@@ -70,7 +70,7 @@ def print_list(kind: str, *, as_json: bool) -> None:
         fidelity = f"  ({row['fidelity']})" if row.get("fidelity") else ""
         known = "-" if row.get("minutes") is None else f"{row['minutes']:.1f} min"
         minutes = f"{known:<9}  " if timed else ""
-        echo(f"{row['id']:<{width}}  {minutes}{row['summary']}{variants}{fidelity}")
+        echo_entry(f"{row['id']:<{width}}  {minutes}", f"{row['summary']}{variants}{fidelity}")
     if timed:
         echo(_OF_MINUTES[kind])
 

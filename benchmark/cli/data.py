@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from benchmark.cli import options
-from benchmark.cli.output import echo, echo_json, progress_bar
+from benchmark.cli.output import echo, echo_entry, echo_json, progress_bar
 from benchmark.errors import BenchError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def list_(as_json: options.AsJson = False) -> None:
     width = max(len(row["id"]) for row in rows)
     for row in rows:
         for label, text in ((row["id"], row["how"]), ("", f"licence: {row['terms']}")):
-            echo(f"{label:<{width}}  {text}")
+            echo_entry(f"{label:<{width}}  ", text)
 
 
 @app.command(epilog="Examples: `bench data get cifar100 --out DIR` · `bench data get omniglot`")

@@ -3,9 +3,12 @@
 import errno
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
@@ -19,6 +22,18 @@ if TYPE_CHECKING:
 def echo(text: object = "", *, err: bool = False) -> None:
     """Print a line; control characters of names that it holds are shown, not sent."""
     typer.echo(printable(str(text)), err=err)
+
+
+def echo_entry(name: str, text: str) -> None:
+    """Print an entry of a list: folded beside its name on a terminal, else in one line."""
+    width = shutil.get_terminal_size().columns
+    if not sys.stdout.isatty() or width < 2 * len(name):
+        echo(name + text)
+        return
+    options = {"break_long_words": False, "break_on_hyphens": False}
+    folded = textwrap.wrap(text, width - len(name), **options) or [""]
+    for head, line in zip_longest([name], folded, fillvalue=" " * len(name)):
+        echo(head + line)
 
 
 def echo_json(value: Any) -> None:

@@ -15,7 +15,7 @@ from support.mounts import small_disk
 from support.upgrades import planted, write_upgrade
 
 from benchmark.cli import app
-from benchmark.cli.output import echo, echo_json, plain_errors
+from benchmark.cli.output import echo, echo_entry, echo_json, plain_errors
 from benchmark.cli.running import Progress
 from benchmark.config.files import write_whole
 from benchmark.report.renderers import html, terminal
@@ -166,6 +166,22 @@ def test_other_errors_stay_what_they_are():
 
 ODD = "a\x1b[2J\x9b31m\u202eb\ud800é"
 SHOWN = "a\\x1b[2J\\x9b31m\\u202eb\\ud800é"
+
+
+def test_a_list_is_folded_on_a_terminal_alone(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "24")
+    echo_entry("bct   ", "a classifier of the old model")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    echo_entry("bct   ", "a classifier of the old model")
+    echo_entry("", "folded from its start on")
+    echo_entry("a name longer than the half  ", "stays one line")
+    assert capsys.readouterr().out.splitlines() == [
+        "bct   a classifier of the old model",
+        "bct   a classifier of",
+        "      the old model",
+        "folded from its start on",
+        "a name longer than the half  stays one line",
+    ]
 
 
 def test_names_reach_the_terminal_as_text(capsys):
