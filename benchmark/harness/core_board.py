@@ -32,8 +32,8 @@ State = Literal[
     "of another old model",
 ]  # fmt: skip
 """Of a record: there as it is wanted; of earlier code, data or settings; not as it was written; of
-a commit with changes, or of none; of another precision; of another number of threads; of an old
-model that ``independent`` or most others of the unit do not have."""
+a commit with changes, or of none; of another precision; of another number of threads; of another
+old model than the unit's newest record."""
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Plain = bool | int | float | str
 Setting = Plain | Annotated[tuple[Plain, ...], Field(strict=False)]
@@ -215,8 +215,20 @@ def _states(
         states[method] = "missing" if record is None else _state(record, request, key, board)
         if record is not None and states[method] == "there":
             found[method] = record
-    same = {record.method for record in comparable(list(found.values()))}
-    return states | dict.fromkeys(found.keys() - same, "of another old model")
+    return states | dict.fromkeys(_of_earlier_old_models(found), "of another old model")
+
+
+def _of_earlier_old_models(records: Mapping[str, Record]) -> Iterator[str]:
+    """Methods whose old model is not that of the newest record.
+
+    A majority does not decide: processors train different old models, so one of another kind would
+    repeat its few records for ever, and they would never have the old model of most.
+    """
+    done = {method: record for method, record in records.items() if record.status == "done"}
+    newest = max(done.values(), key=lambda r: r.run.finished or "", default=None)
+    for method, record in done.items():
+        if newest is not None and len(comparable([newest, record])) < 2:
+            yield method
 
 
 def _state(record: Record, request: Request, key: str | None, board: CoreBoard) -> State:

@@ -74,8 +74,8 @@ def put(tmp_path):
         code = {"commit": "abc", "dirty": False} | changes.pop("code", {})
         key = record_key(setup, source, method, seed, None)
         record = make_record(
-            method, seed=seed, track="toy", environment=environment, run={"code": code},
-            **{"key": key, **changes},
+            method, seed=seed, track="toy", environment=environment,
+            **{"key": key, "run": {"code": code}, **changes},
         )  # fmt: skip
         write_record(record.path(tmp_path / "results"), record)
 
@@ -276,17 +276,26 @@ def test_what_is_set_is_checked(board_file, tmp_path) -> None:
 def test_records_of_another_old_model_are_not_there(board_file, put, tmp_path) -> None:
     """Another processor trains another one; what is compared must start from the same."""
     board = read_core_board(board_file(lists={"few": ["independent", "bct", "l2", "bt2"]}))
-    for method in ("bct", "l2"):
-        put(method, lower=0.3)
-    put("bt2", lower=0.4)
+
+    def put_at(hour: int, *methods: str, lower: float) -> None:
+        for method in methods:
+            run = {"code": {"commit": "abc", "dirty": False}}
+            put(method, lower=lower, run=run | {"finished": f"2026-01-01T{hour:02}:00:00Z"})
+
+    put_at(2, "independent", "bct", "l2", lower=0.3)
+    put_at(1, "bt2", lower=0.4)
     first, *_ = states(board, tmp_path / "results")
-    assert first == {"independent": "missing", "bct": "there", "l2": "there",
-                     "bt2": "of another old model"}  # fmt: skip
-    put("independent", lower=0.4)
+    there = dict.fromkeys(("independent", "bct", "l2"), "there")
+    assert first == there | {"bt2": "of another old model"}
+    # Computed again elsewhere it has that one again: the others are what is left.
+    put_at(3, "bt2", lower=0.4)
     status, *_ = unit_statuses(board, tmp_path / "results", {})
-    assert status.todo == ("bct", "l2")
+    assert status.todo == ("independent", "bct", "l2")
     found = jobs([status], [1.0], board, {}, ())
-    assert [job.words[6] for job in found] == ["bct,l2"] and "overwrite" in found[0].words
+    assert [job.words[6] for job in found] == ["independent,bct,l2"]
+    assert "overwrite" in found[0].words
+    put_at(4, *status.todo, lower=0.4)
+    assert {*states(board, tmp_path / "results")[0].values()} == {"there"}
 
 
 @pytest.mark.parametrize(
