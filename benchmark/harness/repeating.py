@@ -23,12 +23,12 @@ from benchmark.harness.published_models import PublishedModels, read_published
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out, execute
 from benchmark.harness.store import DETAILS, Store
-from benchmark.records.provenance import code_version
+from benchmark.records.provenance import PROCESSOR, code_version
 from benchmark.records.record import Record
 from benchmark.records.verified import TOLERANCE, Verified
 from benchmark.training.device import parse_device
 
-_KIND = ("cpu", "instructions", "system", "precision")
+_KIND = (*PROCESSOR, "system", "precision")
 # Details follow from the same embeddings and may since hold more; a track may since say more for
 # other protocols. That the work is the same is told by :func:`other_work`.
 _ELSEWHERE = frozenset({"environment", "key", "adapter", "parameters", "details", "queries"})
@@ -54,7 +54,8 @@ class Repetition:
     def same_kind(self) -> bool:
         """True if both machines are of one kind: processor, its vectors, system, precision, device.
 
-        Older records do not say how wide their vectors were: theirs is another kind.
+        Older records do not say the model of their processor, or how wide its vectors were: theirs
+        is another kind.
         """
         both = (self.record, self.again)
         kinds = [([r.environment.get(name) for name in _KIND], devices(r)) for r in both]

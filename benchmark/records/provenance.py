@@ -12,6 +12,10 @@ from benchmark.records.record import CodeVersion
 
 _VECTORS = ("avx512f", "avx2", "avx", "sse4_2", "sve", "asimd")
 """As Linux names them, the widest first."""
+_NUMBERS = {"cpu family": "family", "model": "model", "CPU implementer": "by", "CPU part": "part"}
+"""Of a processor's generation as Linux names them, on Intel and AMD or on Arm -> our words."""
+PROCESSOR = ("cpu", "cpu_model", "instructions")
+"""Keys of an environment that tell kinds of processors apart; earlier records lack some."""
 _CODE = ("benchmark", "methods", "protocols", "leaderboard", "pyproject.toml")
 _PACKAGES = (
     "torch", "torchvision", "lightning-fabric", "timm", "numpy", "numba", "scipy", "scikit-learn",
@@ -59,14 +63,18 @@ def hardware() -> dict[str, str]:
 
 
 def processor(cpuinfo: str) -> dict[str, str]:
-    """Facts of Linux about the first processor: ``cpu`` and ``instructions``, if it names them.
+    """Facts of Linux about the first processor, if it names them: those of ``PROCESSOR``.
 
-    ``instructions`` are the widest vectors that it computes with: libraries sum in another order
-    with each, which changes the last bits of each step of a training, and so its end.
+    ``instructions`` are the widest vectors that it computes with. ``cpu_model`` are the numbers of
+    its generation, which rented machines often leave out of its name. Libraries sum in another
+    order on each, which changes the last bits of each step of a training, and so its end.
     """
     lines = (line.partition(":") for line in cpuinfo.partition("\n\n")[0].splitlines())
     facts = {name.strip(): value.strip() for name, _, value in lines}
     flags = (facts.get("flags") or facts.get("Features") or "").split()
     widest = next(filter(flags.count, _VECTORS), None)
-    found = {"cpu": facts.get("model name"), "instructions": widest}
+    numbers = [f"{words} {facts[key]}" for key, words in _NUMBERS.items() if key in facts]
+    found = {
+        "cpu": facts.get("model name"), "cpu_model": ", ".join(numbers), "instructions": widest,
+    }  # fmt: skip
     return {name: value for name, value in found.items() if value}

@@ -32,6 +32,7 @@ from benchmark.records.details_files import (
     queries_path,
 )
 from benchmark.records.files import STUDIES, read_record
+from benchmark.records.provenance import PROCESSOR
 from benchmark.records.record import Record, record_path
 from benchmark.records.slim import bases, check_base
 from benchmark.records.verified import TOLERANCE, one_query, read_verification, verification_path
@@ -278,7 +279,7 @@ def _of_shared_bounds(
         return
     versions = ((r.protocol_version, r.track_version) for r in (record, its))
     if len({*versions}) == 1 and its.checkpoints.items() <= record.checkpoints.items():
-        like = len({one.environment.get("instructions") for one in (record, its)}) == 1
+        like = all(record.environment.get(k) == its.environment.get(k) for k in PROCESSOR)
         allowed = TOLERANCE if like else max(TOLERANCE, one_query(its))
         for bound in sorted(record.bounds.keys() & its.bounds.keys()):
             for metric, ours, other in _apart(record.bounds[bound], its.bounds[bound], allowed):

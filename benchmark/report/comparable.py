@@ -7,6 +7,7 @@ from functools import cache
 from benchmark.config import registry
 from benchmark.config.recipes import OF_MAPS
 from benchmark.errors import BenchError
+from benchmark.records.provenance import PROCESSOR
 from benchmark.records.record import Record
 from benchmark.records.stage_titles import old_model
 from benchmark.records.verified import TOLERANCE
@@ -32,9 +33,9 @@ def of_another_old_model(records: Sequence[Record]) -> list[Record]:
     """Records that do not share the old model, or the data, of their protocol, track and seed.
 
     That is the one that ``independent`` has, or else most methods (where as many have another one,
-    none has it): its weights have that hash, or were trained on another processor and give the same
-    scores by themselves, to 0.05 points (processors round products otherwise). Another one comes of
-    a change of the track's networks. Over seeds the networks are those of the last record. Runs
+    none has it): its weights have that hash, or were trained on another processor (one that does
+    not say its model may be another) and give the same scores by themselves, to 0.05 points, as
+    processors round products otherwise. Over seeds the networks are those of the last record. Runs
     with changes may train another one on purpose: each set of changes is looked at by itself.
     """
     done = [record for record in records if record.status == "done"]
@@ -74,8 +75,8 @@ def _same_old_model(record: Record, usual: Record | None) -> bool:
     ours, its = old_model(record), old_model(usual)
     if ours == its or ours is None or its is None:
         return ours == its
-    processors = [[r.environment.get(k) for k in ("cpu", "instructions")] for r in (record, usual)]
-    if processors[0] == processors[1]:
+    processors = [[r.environment.get(k) for k in PROCESSOR] for r in (record, usual)]
+    if processors[0] == processors[1] and all(processors[0]):
         return False
     scores = [r.bounds.get("lower", {}) for r in (record, usual)]
     pairs = [(scores[0][k], scores[1][k]) for k in scores[0].keys() & scores[1].keys()]
