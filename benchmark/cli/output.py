@@ -30,8 +30,9 @@ def echo_entry(name: str, text: str) -> None:
     if not sys.stdout.isatty() or width < 2 * len(name):
         echo(name + text)
         return
-    options = {"break_long_words": False, "break_on_hyphens": False}
-    folded = textwrap.wrap(text, width - len(name), **options) or [""]
+    folded = textwrap.wrap(
+        text, width - len(name), break_long_words=False, break_on_hyphens=False
+    ) or [""]
     for head, line in zip_longest([name], folded, fillvalue=" " * len(name)):
         echo(head + line)
 
