@@ -23,12 +23,12 @@ from benchmark.harness.published_models import PublishedModels, read_published
 from benchmark.harness.requests import Request, make_requests
 from benchmark.harness.runs import carry_out, execute
 from benchmark.harness.store import DETAILS, Store
-from benchmark.records.provenance import PROCESSOR, code_version
+from benchmark.records.provenance import COMPUTING, PROCESSOR, code_version
 from benchmark.records.record import Record
 from benchmark.records.verified import TOLERANCE, Verified
 from benchmark.training.device import parse_device
 
-_KIND = (*PROCESSOR, "system", "precision")
+_KIND = (*PROCESSOR, "system", "precision", *COMPUTING)
 # Details follow from the same embeddings and may since hold more; a track may since say more for
 # other protocols. That the work is the same is told by :func:`other_work`.
 _ELSEWHERE = frozenset({"environment", "key", "adapter", "parameters", "details", "queries"})
@@ -52,23 +52,30 @@ class Repetition:
 
     @property
     def same_kind(self) -> bool:
-        """True if both machines are of one kind: processor, its vectors, system, precision, device.
+        """True if both machines are of one kind, and have the same versions of what computes.
 
         Older records do not say the model of their processor, or how wide its vectors were: theirs
         is another kind.
         """
-        both = (self.record, self.again)
-        kinds = [([r.environment.get(name) for name in _KIND], devices(r)) for r in both]
-        return kinds[0] == kinds[1]
+        first, again = self._kinds()
+        return first == again
 
     @property
     def machines(self) -> str:
-        """Both machines in words."""
-        words = []
-        for each in (self.record, self.again):
-            known = [each.environment.get(name, "unknown") for name in _KIND]
-            words.append(", ".join([*known, *devices(each)]))
-        return f"the record is of {words[0]}, this is {words[1]}"
+        """Both machines in words, by what they do not share."""
+        kinds = self._kinds()
+        first, again = (
+            ", ".join(f"{name} {value}" for name, value in mine.items() if value != its[name])
+            for mine, its in (kinds, kinds[::-1])
+        )
+        return f"the record is of {first}; this is {again}"
+
+    def _kinds(self) -> list[dict[str, str]]:
+        return [
+            {name: each.environment.get(name, "unknown") for name in _KIND}
+            | {"device": ", ".join(sorted(devices(each)))}
+            for each in (self.record, self.again)
+        ]
 
     def facts(self) -> dict[str, tuple[object, object]]:
         """Statements that do not depend on the machine: in the record, and here."""

@@ -17,10 +17,9 @@ _NUMBERS = {"cpu family": "family", "model": "model", "CPU implementer": "by", "
 PROCESSOR = ("cpu", "cpu_model", "instructions")
 """Keys of an environment that tell kinds of processors apart; earlier records lack some."""
 _CODE = ("benchmark", "methods", "protocols", "leaderboard", "pyproject.toml")
-_PACKAGES = (
-    "torch", "torchvision", "lightning-fabric", "timm", "numpy", "numba", "scipy", "scikit-learn",
-    "safetensors", "matplotlib",
-)  # fmt: skip
+COMPUTING = ("torch", "torchvision", "timm", "numpy", "numba", "scipy", "scikit-learn")
+"""Packages that compute numbers of a record."""
+_PACKAGES = (*COMPUTING, "lightning-fabric", "safetensors", "matplotlib")
 
 
 @cache

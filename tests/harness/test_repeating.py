@@ -203,7 +203,7 @@ def elsewhere(repetition, name, by):
     ))  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["cpu", "system", "precision", "instructions"])
+@pytest.mark.parametrize("name", ["cpu", "cpu_model", "system", "precision", "torch"])
 def test_elsewhere_scores_are_held_to_their_intervals(name, repetition):
     low, high = repetition.again.intervals["new/old"]["map"]
     value = repetition.again.scores["new/old"]["map"]
@@ -328,8 +328,8 @@ def test_a_committed_record_comes_out_again(pictures, tmp_path):
     if committed.dataset.facts["ink"] != rendering.ink_hash():
         pytest.skip("FreeType here draws other pixels than those of the record")
     found = repeat(committed, store=tmp_path)
-    if not found.same_kind:
-        pytest.skip(f"no badge here: {found.machines}")
-    assert found.verification() is not None  # by another machine of the kind: last bits differ
-    with pytest.raises(BenchError, match="points apart, at most"):
-        replace(found, record=altered(committed, 0.1)).verification()
+    assert found.verification() is not None, found.outside()  # its models are published ones
+    if found.same_kind:  # last bits differ
+        with pytest.raises(BenchError, match="points apart, at most"):
+            replace(found, record=altered(committed, 0.1)).verification()
+    assert replace(found, record=altered(committed, 20.0)).outside()
