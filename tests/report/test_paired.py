@@ -271,7 +271,9 @@ def test_other_file_beside_a_record_is_noticed(pair) -> None:
 def test_what_makes_a_difference_doubtful_is_told(tmp_path) -> None:
     """As a table tells it; a difference that rounding alone makes has no sign."""
     values = {(CROSS, "map"): np.full(120, 0.3)}
-    fine = stored(tmp_path, "bct", values, WHO, seed=0)
+    kind = {"cpu": "AMD EPYC", "cpu_model": "family 26, model 2", "instructions": "avx512f"}
+    here = {"environment": plain()["environment"] | kind}
+    fine = stored(tmp_path, "bct", values, WHO, seed=0, **here)
     values = {(CROSS, "map"): np.full(120, 0.1 + 0.2)}
     bad = stored(tmp_path, "l2", values, WHO, seed=0, diverged={"train l2 (seed 0)": "rises"})
     assert doubts([fine], [fine]) == []
@@ -282,7 +284,7 @@ def test_what_makes_a_difference_doubtful_is_told(tmp_path) -> None:
     code, out, err = call("compare", "bct", "l2", tmp_path, "--format", "csv")
     assert code == 0 and "diverged" not in out and "diverged" in err
     hashes = dict.fromkeys(fine.record.checkpoints, "sha256:" + "9" * 64)
-    other = stored(tmp_path, "fct", values, WHO, seed=0, checkpoints=hashes)
+    other = stored(tmp_path, "fct", values, WHO, seed=0, checkpoints=hashes, **here)
     assert [
         "not of one old model, or not of the same data (seed 0)" in line
         for line in doubts([fine], [other])
