@@ -35,15 +35,16 @@ Runner = Callable[[Sequence[str], Mapping[str, str]], int]
 def seconds_spent(records: Iterable[Record]) -> float:
     """Seconds of all stages of some records, those that they share counted once.
 
-    Of records of one board, stages of the same title and measurements are the same: features that
-    all seeds read have one time. What boards share counts in each.
+    Stages are told apart by protocol, track, seed and title: what boards share counts in each.
+    Those of one title and equal measurements are one for all seeds, as features are.
     """
     stages = {
-        (r.protocol, r.track, title, stage)
+        (r.protocol, r.track, r.seed, title): stage
         for r in records
         for title, stage in r.run.stages.items()
     }
-    return sum(stage.seconds or 0.0 for *_, stage in stages)
+    apart = {(protocol, track, title, s) for (protocol, track, _, title), s in stages.items()}
+    return sum(stage.seconds or 0.0 for *_, stage in apart)
 
 
 def stages_left(

@@ -225,10 +225,10 @@ def _of_earlier_old_models(records: Mapping[str, Record]) -> Iterator[str]:
     repeat its few records for ever, and they would never have the old model of most.
     """
     done = {method: record for method, record in records.items() if record.status == "done"}
-    newest = max(done.values(), key=lambda r: r.run.finished or "", default=None)
-    for method, record in done.items():
-        if newest is not None and len(comparable([newest, record])) < 2:
-            yield method
+    if not done:
+        return
+    newest = max(done.values(), key=lambda r: r.run.finished or "")
+    yield from (m for m, record in done.items() if len(comparable([newest, record])) < 2)
 
 
 def _state(record: Record, request: Request, key: str | None, board: CoreBoard) -> State:

@@ -351,6 +351,8 @@ def test_features_that_seeds_share_are_counted_once() -> None:
         return make_record("bct", seed=seed, run={"stages": features | own})
 
     assert seconds_spent([of(0, 10.0), of(1, 11.0)]) == 81.0
+    again = of(0, 12.0).model_copy(update={"method": "l2"})
+    assert seconds_spent([of(0, 10.0), of(1, 11.0), again]) == 83.0, "trained twice, counted once"
 
 
 def test_estimates_are_of_the_nearest_setting() -> None:
