@@ -45,13 +45,14 @@ def _of(path: str, contents: Any, others: Mapping[str, bytes]) -> Iterator[Sampl
         yield Sample("archive", f"{prefix}-{sample.name}", sample.files)
 
 
-def words(separator: str) -> Form:
+def words(separator: str, many: int = Form.many) -> Form:
     """The format of lists of a few words a line."""
     return Form(
         lambda raw: [line.split(separator) for line in raw.decode().splitlines()],
         lambda rows: "".join(f"{separator.join(map(str, row))}\n" for row in rows).encode(
             "utf-8", "surrogatepass"
         ),
+        many=many,
     )
 
 
@@ -222,7 +223,7 @@ def _lists() -> Iterator[Sample]:
     }  # fmt: skip
     for path in list(lists)[::2]:
         for name, raw in (
-            *other_values(lists[path], words(" "), 16),
+            *other_values(lists[path], words(" ", many=1000), 16),
             ("60-mib", lists[path] + b"\n" * (60 * 2**20)),
             ("parent", lists[path] + b"../../outside/keep.jpg 0\n"),
         ):  # fmt: skip

@@ -70,7 +70,6 @@ TOKENS = (
 )  # fmt: skip
 """Bytes that are put into files."""
 _NUMBERS = (b"\xff\xff\xff\xff", bytes(4), b"\xff\xff\xff\x7f", b"\x7f\xff\xff\xff", b"\x01\0\0\0")
-_MANY = 10_000
 _DEPTHS = (900, 100_000)
 _HERE = "@here@"
 
@@ -83,11 +82,14 @@ class Form:
         loads: A sound file as mappings, lists and plain values.
         dumps: The inverse, whatever is among the values, with checksums that fit.
         repair: Mend the checksums of a file some bytes of which are others.
+        many: Entries of a list or mapping that has very many: so many that quadratic time shows,
+            and so few that a list of images is no honest work of gigabytes.
     """
 
     loads: Callable[[bytes], Any] = json.loads
     dumps: Callable[[Any], bytes] = lambda value: json.dumps(value).encode()
     repair: Callable[[bytes], bytes] = bytes
+    many: int = 10_000
 
 
 JSON = Form()
@@ -169,7 +171,7 @@ def other_values(
     for path in spread(places, most // 4):
         add(path, "missing", removed)
     for path in spread(inner, most // 4):
-        add(path, "many", _many)
+        add(path, "many", _many, form.many)
     yield from _dumped(changes, form)
     brackets = {f"lists-{n}-deep": "[" * n + "]" * n for n in _DEPTHS} | {
         f"mappings-{n}-deep": '{"a":' * n + "1" + "}" * n for n in _DEPTHS
@@ -188,13 +190,13 @@ def _keyed(value: Any, path: Path, key: str) -> Any:
     return replaced(value, path, {**found, key: next(iter(found.values()))})
 
 
-def _many(value: Any, path: Path) -> Any:
+def _many(value: Any, path: Path, n: int) -> Any:
     """A copy with very many of what is there once."""
     found = at(value, path)
     if isinstance(found, list):
-        return replaced(value, path, [found[0]] * _MANY)
+        return replaced(value, path, [found[0]] * n)
     key, first = next(iter(found.items()))
-    return replaced(value, path, found | {f"{key}{i}": first for i in range(_MANY)})
+    return replaced(value, path, found | {f"{key}{i}": first for i in range(n)})
 
 
 def _dumped(changes: list[tuple[str, Callable[[], Any]]], form: Form) -> Files:
