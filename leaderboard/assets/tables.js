@@ -55,9 +55,9 @@
       const rows = $$(ranking ? "tr[data-method]" : "tbody tr", table).filter((row) => !row.hidden);
       const folded = table.classList.contains("as-cards") && !table.dataset.all && rows.length > most;
       rows.forEach((row, i) => row.classList.toggle("later", folded && i >= most));
-      let more = $("button.more", table.parentElement);
+      let more = table.nextElementSibling?.matches("button.more") ? table.nextElementSibling : null;
       if (folded && !more) {
-        more = table.parentElement.appendChild(document.createElement("button"));
+        more = table.insertAdjacentElement("afterend", document.createElement("button"));
         Object.assign(more, { type: "button", className: "more" });
         more.addEventListener("click", () => {
           table.dataset.all = "yes";
