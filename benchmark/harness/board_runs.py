@@ -148,22 +148,30 @@ def jobs(
     """
     found = []
     for status, estimate in zip(statuses, seconds, strict=True):
+        unit = status.unit
         again = [m for m in status.todo if status.states[m] in _AGAIN]
         plain = [m for m in status.todo if m not in again]
         for methods, existing in ((plain, "skip"), (again, "overwrite")):
             if methods and not status.unknown:
-                protocol, track, seed = status.unit[:3]
-                root = ("--data-root", str(roots[track])) if track in roots else ()
-                changes = [f"--set={key}={json.dumps(v)}" for key, v in status.unit.changes]
+                root = ("--data-root", str(roots[unit.track])) if unit.track in roots else ()
+                changes = [f"--set={key}={json.dumps(v)}" for key, v in unit.changes]
                 words = (
-                    "run", "-p", protocol, "-t", track, "-m", ",".join(methods),
-                    "--seeds", str(seed), "--device", board.device, "--precision", board.precision,
+                    "run", "-p", unit.protocol, "-t", unit.track,
+                    "-m", ",".join(_with_owners(methods, unit)),
+                    "--seeds", str(unit.seed), "--device", board.device,
+                    "--precision", board.precision,
                     "--existing", existing, "--records-only", *changes, *root,
                     *folders,
                 )  # fmt: skip
                 part = len(methods) / len(status.todo)
                 found.append(Job(words, None if estimate is None else estimate * part))
     return found
+
+
+def _with_owners(methods: Sequence[str], unit: Unit) -> list[str]:
+    """The methods, and those whose parameters the unit sets: a run refuses settings of others."""
+    owners = {key.rpartition(".")[0] for key, _ in unit.changes}
+    return [method for method in unit.methods if method in owners or method in methods]
 
 
 def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:

@@ -264,6 +264,10 @@ def test_a_study_has_records_of_its_own(board_file, tmp_path) -> None:
     write_record(record.path(request.folder(tmp_path)), record)
     usual, longer = unit_statuses(board, tmp_path, {})
     assert (usual.states["bct"], longer.states["bct"]) == ("missing", "there")
+    # A run refuses settings of methods that it is not asked for.
+    assert longer.todo == ("independent",)
+    (job,) = jobs([longer], [None], board, {}, [])
+    assert job.words[6] == "independent,bct"
 
 
 def test_what_is_set_is_checked(board_file, tmp_path) -> None:
