@@ -171,11 +171,41 @@ def _plain(details: Details, levels: int, base: Base | None, record: str | None)
     """The file before it is compressed."""
     from safetensors.numpy import save
 
+    arrays, columns, queries = _answers(details, levels, base or Base("", {}, {}))
+    header: dict[str, Any] = {
+        "schema": files.SCHEMA, "base": base and base.name, "answers": tuple(columns),
+        "queries": queries, "left_out": details.left_out,
+    }  # fmt: skip
+    if (picture := details.picture) is not None:
+        header |= {"case": picture.case, "classes": tuple(map(printable, picture.classes))}
+        arrays["label"] = picture.label.astype(np.uint8)
+        arrays["xy"] = _fixed(np.concatenate([picture.old, picture.new], axis=1))
+    if (order := details.ordering) is not None:
+        header |= {"tau": order.tau, "n_items": order.n_items}
+        arrays["order"] = _fixed(np.stack([order.predicted, order.true], axis=1))
+    if (nearest := details.nearest) is not None:
+        header["nearest"] = nearest.cases
+        arrays["looked_at"] = nearest.queries.astype(np.uint32)
+        arrays["nearest"] = nearest.items.astype(np.uint32)
+        arrays["right"] = nearest.right.astype(np.uint8)
+    plain = files.DetailsHeader(**header).model_dump(
+        mode="json", by_alias=True, exclude_defaults=True
+    )
+    text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
+    more = {} if record is None else {"record": record}
+    # safetensors writes memory as it lies, whatever the order of the axes in it.
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return ordered(save(arrays, {"details": text, **more}))
+
+
+def _answers(
+    details: Details, levels: int, known: Base
+) -> tuple[dict[str, NDArray[Any]], list[Column], dict[str, files.QuerySet]]:
+    """Arrays by name, what they are, and the sets of queries; of what the base has, names alone."""
     arrays: dict[str, NDArray[Any]] = {}
+    columns: list[Column] = []
     queries: dict[str, files.QuerySet] = {}
     names: dict[bytes, str] = {}
-    columns: list[Column] = []
-    known = base or Base("", {}, {})
     for (case, metric), result in details.results.items():
         identity = result.identity.astype(np.uint32)
         mark = _mark(result.n_queries, identity.tobytes())
@@ -203,30 +233,7 @@ def _plain(details: Details, levels: int, base: Base | None, record: str | None)
             arrays[drawn] = np.rint(255 * steps).astype(np.uint8)
         arrays[str(column.array)] = array
         columns.append(column)
-    header: dict[str, Any] = {
-        "schema": files.SCHEMA, "base": base and base.name, "answers": tuple(columns),
-        "queries": queries, "left_out": details.left_out,
-    }  # fmt: skip
-    if (picture := details.picture) is not None:
-        header |= {"case": picture.case, "classes": tuple(map(printable, picture.classes))}
-        arrays["label"] = picture.label.astype(np.uint8)
-        arrays["xy"] = _fixed(np.concatenate([picture.old, picture.new], axis=1))
-    if (order := details.ordering) is not None:
-        header |= {"tau": order.tau, "n_items": order.n_items}
-        arrays["order"] = _fixed(np.stack([order.predicted, order.true], axis=1))
-    if (nearest := details.nearest) is not None:
-        header["nearest"] = nearest.cases
-        arrays["looked_at"] = nearest.queries.astype(np.uint32)
-        arrays["nearest"] = nearest.items.astype(np.uint32)
-        arrays["right"] = nearest.right.astype(np.uint8)
-    plain = files.DetailsHeader(**header).model_dump(
-        mode="json", by_alias=True, exclude_defaults=True
-    )
-    text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
-    more = {} if record is None else {"record": record}
-    # safetensors writes memory as it lies, whatever the order of the axes in it.
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return ordered(save(arrays, {"details": text, **more}))
+    return arrays, columns, queries
 
 
 def _is_known(base: Base, column: Column, mark: bytes, array: bytes) -> bool:

@@ -139,20 +139,11 @@ class Trainer:
         if path is not None:
             _resume(checkpoint, path)
         rank, world, saved = fabric.global_rank, fabric.world_size, time.monotonic()
-        if hand > 1 and batch % (hand * world):
-            raise BenchError(
-                f"recipe.batch_size: expected a multiple of {hand * world} ({hand} images a class "
-                f"on each of {world} devices), got {batch}"
-            )
+        _check_hands(batch, hand, world)
         n_epochs = math.ceil(budget.steps / an_epoch)
         for epoch in range(len(curve.loss), n_epochs):
             steps = min(an_epoch, budget.steps - epoch * an_epoch)
-            # Dropout and the like draw from the device's global generator.
-            everywhere = torch.default_generator if fabric.device.type == "cpu" else torch
-            everywhere.manual_seed(derive(self.seed, name, "global", epoch))
-            # Every device augments its own share; one device alone has the plain stream.
-            suffix = (rank,) if world > 1 else ()
-            rng = generator(self.seed, name, "batches", epoch, *suffix)
+            rng = self._seed_epoch(fabric, name, epoch)
             if on_epoch is not None:
                 on_epoch(epoch, epoch * an_epoch / budget.steps, rng)
             system.train()  # the callback may have embedded something
@@ -181,6 +172,15 @@ class Trainer:
         system.eval()
         return curve
 
+    def _seed_epoch(self, fabric: Any, name: str, epoch: int) -> torch.Generator:
+        """Seed the device's global generator; gives the stream of all else that an epoch draws."""
+        # Dropout and the like draw from the global one.
+        everywhere = torch.default_generator if fabric.device.type == "cpu" else torch
+        everywhere.manual_seed(derive(self.seed, name, "global", epoch))
+        # Every device augments its own share; one device alone has the plain stream.
+        suffix = (fabric.global_rank,) if fabric.world_size > 1 else ()
+        return generator(self.seed, name, "batches", epoch, *suffix)
+
     def _tell(self, before: int, steps: int, of: int, step: int) -> None:
         """Say what share is done after a step of an epoch, some hundred times an epoch."""
         if step < steps and step % max(1, steps // _TOLD) == 0:
@@ -201,6 +201,15 @@ class Trainer:
         }  # fmt: skip
         made: optim.Optimizer = kinds[r.optimizer](parameters, lr=r.lr, weight_decay=r.weight_decay)
         return made
+
+
+def _check_hands(batch: int, hand: int, world: int) -> None:
+    """Refuse a batch whose hands cannot be dealt evenly to so many devices."""
+    if hand > 1 and batch % (hand * world):
+        raise BenchError(
+            f"recipe.batch_size: expected a multiple of {hand * world} ({hand} images a class "
+            f"on each of {world} devices), got {batch}"
+        )
 
 
 def _lars(parameters: list[nn.Parameter], recipe: Recipe) -> torch.optim.Optimizer:
