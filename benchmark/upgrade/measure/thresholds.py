@@ -90,6 +90,23 @@ def cutoff(
         use = use & (rng.random(use.shape) < _MOST_ACCEPTED / accepted)
         taken = taken & use
     queries, items = pairs.draws(seed)
+    found = _accepting_as_many(new, use, taken, queries, items)
+    made = Cutoff(strategy, rule, threshold, _estimate(found), rate, accepted, few=accepted < _FEW)
+    own = np.nonzero(pairs.genuine & ~pairs.left_out)
+    if not len(own[0]):
+        return made
+    weights = queries[:, own[0]] * (items / pairs.weight)[:, own[1]]
+    some = weights.any(axis=1)  # of few pairs a draw may have none
+    weights, found = weights[some], found[some]
+    true = (weights * (new[own] >= found[:, None])).sum(axis=1) / weights.sum(axis=1)
+    before = float((old[own] >= threshold).mean())
+    return replace(made, true_before=before, true_after=_estimate(true))
+
+
+def _accepting_as_many(
+    new: Floats, use: Mask, taken: Mask, queries: Values, items: Values
+) -> Values:
+    """The cut-off of each draw above which new scores have the weight of the pairs ``taken``."""
     q, i = np.nonzero(taken)
     wanted = np.einsum("kn,kn->k", queries[:, q], items[:, i])
     # Scores far below the cut-off are never reached by a draw.
@@ -107,16 +124,7 @@ def cutoff(
             if above[-1] >= each:
                 break
         found[k] = _between(ranked, above, each)
-    made = Cutoff(strategy, rule, threshold, _estimate(found), rate, accepted, few=accepted < _FEW)
-    own = np.nonzero(pairs.genuine & ~pairs.left_out)
-    if not len(own[0]):
-        return made
-    weights = queries[:, own[0]] * (items / pairs.weight)[:, own[1]]
-    some = weights.any(axis=1)  # of few pairs a draw may have none
-    weights, found = weights[some], found[some]
-    true = (weights * (new[own] >= found[:, None])).sum(axis=1) / weights.sum(axis=1)
-    before = float((old[own] >= threshold).mean())
-    return replace(made, true_before=before, true_after=_estimate(true))
+    return found
 
 
 def _between(scores: Values, above: Values, wanted: float) -> float:

@@ -287,6 +287,15 @@ def index(document: Document) -> TextTable:
     metric = wording.label(document)
     heads = ["finds", f"{metric} exact", "behind it", "lost", "building"]
     kind = found["settings"]["kind"]
+    return simple_table(
+        f"Behind an index ({kind})", "index", ("strategy", "the index is"), heads, lines,
+        notes=tuple(_notes_of_index(document, kind)),
+    )  # fmt: skip
+
+
+def _notes_of_index(document: Document, kind: str) -> list[str]:
+    """Notes on the search, on when the index must be built anew, and on what is not judged so."""
+    found = document["index"]
     notes = [
         f"A gallery of {found['items']:,} items behind an {kind.upper()} index, beside exact "
         "results."
@@ -334,10 +343,7 @@ def index(document: Document) -> TextTable:
             f"More than 100 items are left out for {queries}: results, exact ones and "
             "those of the index, may be fewer."
         )
-    return simple_table(
-        f"Behind an index ({kind})", "index", ("strategy", "the index is"), heads, lines,
-        notes=tuple(notes),
-    )  # fmt: skip
+    return notes
 
 
 def backfilling(document: Document) -> TextTable:
