@@ -40,9 +40,10 @@ class MixedAdapter(VectorMap):
         means = KMeans(min(self.clusters, len(source)), n_init=4, random_state=seed)
         with threadpool_limits(1):  # sums would depend on the number of threads
             label = torch.from_numpy(means.fit_predict(source.double().numpy()))
-        turns = [
-            rotation(source[label == k], target[label == k], centred=False)
-            for k in range(means.n_clusters)
-        ]
+        turns = []
+        for k in range(means.n_clusters):
+            own = label == k
+            rows = own if own.any() else own | True  # of equal sources some clusters have none
+            turns.append(rotation(source[rows], target[rows], centred=False))
         weights, biases = (torch.stack(part).float() for part in zip(*turns, strict=True))
         return Routed.of(torch.from_numpy(means.cluster_centers_), weights, biases, self.tau), {}

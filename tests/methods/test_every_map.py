@@ -105,6 +105,24 @@ def test_an_item_is_converted_alone(arrays, label, chain, tmp_path):
             np.testing.assert_array_equal(part, all_of_it[rows])
 
 
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("label", [*NAMES, *QUERIES])
+def test_few_items_that_come_many_times(label, arrays):
+    """Items that are the same by the old model: a map has numbers, and keeps them the same."""
+    old, new = (np.repeat(arrays[name][:3], 16, axis=0) for name in ("old", "new"))
+    params: dict = {"width": 64} if hasattr(CLASSES[label.partition(":")[0]], "width") else {}
+    weight = arrays["weight"]
+    if label.startswith("mini-vec2vec"):  # a rotation: both of one size
+        params, weight, new = QUICK, None, np.repeat(arrays["old"][3:6], 16, axis=0)
+    made = registry.method(label, params).fit(
+        old, new, np.repeat(np.arange(3), 16), None, weight,
+        recipe=Recipe(epochs=1, transform_steps=3, transform_batch=16), device="cpu",
+    )  # fmt: skip
+    converted = made.convert(old)
+    assert np.isfinite(converted).all() and np.isfinite(made.view(new)).all()
+    assert len(np.unique(converted, axis=0)) <= 3
+
+
 RUN = [*NAMES, "procrustes:query"]
 
 
