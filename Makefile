@@ -54,7 +54,7 @@ DEVICE ?= cpu
 BOARD = $(if $(filter-out cpu,$(DEVICE)),--board results/core-$(DEVICE).yaml --processes 4)
 
 # `bench results status` says what is left; no command takes more than 10 hours.
-results: $(STAMP)  ## The core board, then every other record: goes on where it stopped.
+results: $(STAMP)  ## The core board, then studies and others: goes on where it stopped.
 	$(BIN)/bench results run $(BOARD) $(ROOTS)
 	$(if $(BOARD),,$(MAKE) studies others)
 

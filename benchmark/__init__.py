@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
-    "BenchError", "Conversion", "__version__", "convert_file", "get_method", "load", "read_vectors",
-    "run", "upgrade",
+    "BenchError", "Compute", "Conversion", "__version__", "convert_file", "get_method", "load",
+    "read_vectors", "run", "upgrade",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from benchmark.api import convert_file, get_method, load, read_vectors, run
+    from benchmark.api import Compute, convert_file, get_method, load, read_vectors, run
     from benchmark.contract import Conversion
     from benchmark.errors import BenchError
 
 _PLACES = {
-    "run": "benchmark.api", "load": "benchmark.api", "get_method": "benchmark.api",
-    "read_vectors": "benchmark.api", "convert_file": "benchmark.api",
+    "Compute": "benchmark.api", "run": "benchmark.api", "load": "benchmark.api",
+    "get_method": "benchmark.api", "read_vectors": "benchmark.api",
+    "convert_file": "benchmark.api",
     "Conversion": "benchmark.contract", "BenchError": "benchmark.errors",
 }  # fmt: skip
 

@@ -171,7 +171,7 @@ def list_(
     kind: Annotated[Literal["methods", "protocols", "tracks"], Argument(help="What to list.")],
     as_json: options.AsJson = False,
 ) -> None:
-    """List methods, protocols or tracks, one line each, with the minutes of a first run."""
+    """List methods, or protocols or tracks with the minutes of a first run, one line each."""
     from benchmark.cli import catalog
 
     catalog.print_list(kind, as_json=as_json)
@@ -242,21 +242,27 @@ def doctor() -> None:
         raise BenchError("doctor: some parts do not work, see the lines marked BAD")
 
 
-Size = Annotated[int | None, Option(min=1)]
-
-
 @app.command(
     rich_help_panel=options.MAINTAIN,
     epilog="Example: `bench perf ranking --queries 10000 --gallery 10000 --json perf.json`",
 )
 def perf(
     what: Annotated[str, Argument(
-        help="`ranking`, `verification`, `identification`, `backfill`, `training`, `maps`, `data`,"
-        " `gpu`, `convert`, `upgrade`, `tolerance`, `store`, `site`, `coverage`, `verdicts`,"
-        " `differences`."
+        help="`ranking`, `verification`, `identification`, `backfill`, `lists`, `training`, `maps`,"
+        " `data`, `gpu`, `convert`, `upgrade`, `tolerance`, `store`, `site`, `coverage`,"
+        " `verdicts`, `differences`."
     )],
-    queries: Size = None, gallery: Size = None, dim: Size = None, classes: Size = None,
-    items: Size = None, side: Annotated[int | None, Option(min=0)] = None, samples: Size = None,
+    queries: Annotated[
+        int | None, Option(min=1, help="Queries, probe templates or training images.")
+    ] = None,
+    gallery: Annotated[int | None, Option(min=1, help="Items or enrolled templates.")] = None,
+    dim: Annotated[int | None, Option(min=1, help="Dimension of embeddings.")] = None,
+    classes: Annotated[int | None, Option(min=1, help="Classes or subjects.")] = None,
+    items: Annotated[
+        int | None, Option(min=1, help="Stored vectors, or records of a site.")
+    ] = None,
+    side: Annotated[int | None, Option(min=0, help="Dimension of side-information.")] = None,
+    samples: Annotated[int | None, Option(min=1, help="Simulated evaluations.")] = None,
     as_json: Annotated[
         Path | None, Option("--json", help="Write the rows and their origin to a file.")
     ] = None,

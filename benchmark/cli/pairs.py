@@ -25,7 +25,10 @@ BoardFile = Annotated[
     Path | None,
     Option("--board", help="The board; else `results/pairs/core.yaml`.", show_default=False),
 ]
-Data = Annotated[Path | None, Option("--data", help="Folder that holds the corpora's folders.")]
+Data = Annotated[
+    Path | None,
+    Option("--data", help="Folder that holds the corpora's folders; else the current one."),
+]
 Pairs = Annotated[
     str, Option("--pairs", help="Old and new embedders: `minilm-l3:minilm-l6`, with commas.")
 ]

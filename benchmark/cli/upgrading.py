@@ -74,8 +74,9 @@ def _parameters() -> list[Parameter]:
     found.append(Parameter("words", Parameter.KEYWORD_ONLY, default=None, annotation=words))
     fail = Help(
         "End with exit code 3 if the report says so: `share<0.9`, `upgrade<0.02`, "
-        "`linear:query.score<0.4`, `decided<1`. Shares and scores are 0 to 1: 2 points are 0.02. "
-        "Repeatable.", list[str] | None,
+        "`linear:query.score<0.4`, `decided<1`. Without a name a figure is that of the strategy "
+        "that is recommended, the upgrade that of embedding again. Shares and scores are 0 to 1: "
+        "2 points are 0.02. Repeatable.", list[str] | None,
     )  # fmt: skip
     found.append(_parameter("fail_if", fail, None))
     every = Help("Print all strategies and tables.", bool, ("--all",))

@@ -68,7 +68,8 @@ class ModelSpec(Model):
     """Of a backbone that another package adds: the package and the hash of the module, which
     records have; they can be read without the package."""
     backbone: Annotated[str, Field(max_length=200)]
-    """A name of ``benchmark.models.backbones``, ``timm:<name>``, ``torchvision:alexnet``; of texts
+    """A name of ``benchmark.models.backbones`` (``convnet-16``, ``iresnet-50``, ``vit-s``),
+    ``timm:<name>``, ``open_clip:<name>``, ``torchvision:alexnet``; of texts
     ``text:<embedder>``, always frozen, with the weights of an installed package; or a name that
     another package adds."""
     dim: int = Field(ge=1, le=2**16)

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from support.command import call
 
 from benchmark import perf
 from benchmark.cli import app
@@ -274,3 +275,13 @@ def test_a_table_of_figures(tmp_path, monkeypatch):
     assert "| name | seconds |\n|---|---:|\n| ours | 0.123 |\n| peer | 0.123 |" in text
     assert "2026-01-02" in text and "0123456;" in text and "Load 0.5 to 1.25." in text
     assert readme.renewed(text) == text and text.endswith("<!-- end -->\nafter\n")
+
+
+def test_simulations_are_shown_on_a_terminal():
+    """Their rows have no name."""
+    code, out, _ = call("perf", "verdicts", "--samples", "1")
+    assert code == 0 and "undecided" in out
+
+
+def test_the_help_names_every_benchmark():
+    assert {*re.findall(r"\w+", call("perf", "--help")[1])} >= {*perf.names()}

@@ -69,7 +69,7 @@ def _parts(table: TextTable, console: Console, *, spread: bool) -> Iterator[Tabl
     Where the first labels name the rows, later parts have no others.
     """
     labels = [_label_column(table, i) for i in range(len(table.labels))]
-    first = [row.labels[0].text for row in table.rows]
+    first = [row.labels[0].text for row in table.rows if row.labels]
     later = labels[:1] if len({*first}) == len(first) else labels
     for i, block in enumerate(table.blocks):
         part: list[list[Text]] = []
