@@ -17,12 +17,13 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from benchmark.api import Compute, convert_file, get_method, load, read_vectors, run
+    from benchmark.api import convert_file, get_method, load, read_vectors, run
     from benchmark.contract import Conversion
     from benchmark.errors import BenchError
+    from benchmark.harness.execution import Compute
 
 _PLACES = {
-    "Compute": "benchmark.api", "run": "benchmark.api", "load": "benchmark.api",
+    "Compute": "benchmark.harness.execution", "run": "benchmark.api", "load": "benchmark.api",
     "get_method": "benchmark.api", "read_vectors": "benchmark.api",
     "convert_file": "benchmark.api",
     "Conversion": "benchmark.contract", "BenchError": "benchmark.errors",

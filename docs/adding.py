@@ -32,7 +32,7 @@ def first_run_lines() -> list[str]:
         f"To try a method, `{first}` takes about {quick:.1f} minutes for it and `independent` "
         f"under `{_PROTOCOL}`, with one seed on one core, by the time of the track that it "
         f"extends; it has no board. Of those with one the quickest is `{second}`, {next_one:.1f} "
-        "minutes; its data may be needed, which `bench run ... --dry-run` says. `bench list tracks` prints the "
-        "minutes of each track under its quickest protocol, `bench run ... --dry-run` those of a "
-        "run; they are of the committed records' processors."
+        "minutes; its data may be needed, which `bench run ... --dry-run` says. `bench list "
+        "tracks` prints the minutes of each track under its quickest protocol, "
+        "`bench run ... --dry-run` those of a run; they are of the committed records' processors."
     ]

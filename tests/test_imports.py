@@ -58,6 +58,7 @@ def test_the_public_calls_are_listed() -> None:
     )
     assert done.stdout.split() == [
         "BenchError",
+        "Compute",
         "Conversion",
         "convert_file",
         "get_method",

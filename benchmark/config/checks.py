@@ -8,6 +8,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+LARGEST = 1e100
+"""Of numbers that records hold: sums and squares of such ones are finite."""
 Entries = TypeVar("Entries", bound=Sequence[Hashable])
 
 

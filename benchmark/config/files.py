@@ -21,6 +21,8 @@ from pydantic_core import from_json
 
 from benchmark.errors import BenchError
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Numbers of errors that say that a disk is full."""
 _NOTHING_LEFT = 256 * 1024
 """Bytes; below this a failed write is put down to the disk."""
 _DAY = 24 * 60 * 60.0
@@ -188,8 +190,7 @@ def plain_io_errors(folder: Path, kept: str = "") -> Iterator[None]:
         raise
     except Exception as error:
         number = getattr(error, "errno", None)
-        is_full = number in (errno.ENOSPC, errno.EDQUOT)
-        if is_full or (number is None and shutil.disk_usage(folder).free < _NOTHING_LEFT):
+        if number in FULL or (number is None and shutil.disk_usage(folder).free < _NOTHING_LEFT):
             raise BenchError(
                 f"{folder}: the disk is full; free some space and run the same command again{kept}"
             ) from error

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from benchmark.config import registry
+from benchmark.config.checks import LARGEST
 from benchmark.config.generations import GenerationSpec
 from benchmark.config.method_names import RESERVED
 from benchmark.config.protocols import Protocol
@@ -164,6 +165,10 @@ class Draft:
         together: dict[str, Changes] = {}
         for key, value in changes.items():
             _refuse_twice(key, changes, where)
+            if isinstance(value, float) and not -LARGEST <= value <= LARGEST:
+                raise BenchError(
+                    f"{where}{key}: expected a number within ±{LARGEST:g}, got {value:g}"
+                )
             owner, _, name = key.rpartition(".")
             of_model = owner in self._names and name in _MODEL
             if owner in self._at_once and not of_model:

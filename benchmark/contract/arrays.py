@@ -9,7 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.errors import BenchError
+from benchmark.config import registry
+from benchmark.config.entry_points import one_line
+from benchmark.errors import BenchError, FailedError
 from benchmark.models.module import Portable, load_module
 from benchmark.ranking.engine import LONGEST, SHORTEST
 
@@ -32,8 +34,9 @@ def apply(module: Portable, *arrays: Any) -> Any:
     ``[n, ...]``, or a tuple of them; ``None`` where the module gives none.
 
     Raises:
-        BenchError: If there is no row, the module refuses its input, or its output is something
-            else than a row of real numbers for each row.
+        BenchError: If there is no row.
+        FailedError: If the module refuses its input or raises an error of its own, or its output is
+            something else than a row of real numbers for each row.
     """
     module.eval()
     n = next(len(a) for a in arrays if a is not None)
@@ -45,8 +48,13 @@ def apply(module: Portable, *arrays: Any) -> Any:
                 module(*(None if a is None else _block(a[start : start + BLOCK]) for a in arrays))
                 for start in range(0, n, BLOCK)
             ]
+    except (BenchError, MemoryError, OSError):
+        raise
     except ValueError as error:
-        raise BenchError(str(error)) from error
+        raise FailedError(str(error)) from error
+    except Exception as error:
+        files = {str(file.path) for file in registry.method_files().values()}
+        raise FailedError(one_line(error, files)) from error
     if isinstance(outputs[0], tuple):
         return tuple(_join(parts, n) for parts in zip(*outputs, strict=True))
     return _join(outputs, n)
@@ -65,7 +73,7 @@ def _join(blocks: Any, n: int) -> Vectors | None:
         return None
     for block in blocks:
         if fault := _fault(block):
-            raise BenchError(f"wrong output: {fault}")
+            raise FailedError(f"wrong output: {fault}")
     return torch.cat(list(blocks))[:n].float().numpy()
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.config import registry
 from benchmark.config.entry_points import one_line, passed
-from benchmark.config.files import read_sealed, write_sealed, write_whole
+from benchmark.config.files import FULL, read_sealed, write_sealed, write_whole
 from benchmark.config.memory import keep_freed_memory
 from benchmark.errors import BenchError, FailedError, PassedOverWarning, RefusedError
 from benchmark.harness.graph import Result, Stage, unique_stages
@@ -76,13 +76,9 @@ class Compute:
 
 
 def measured(
-    stage: Stage,
-    root: Path,
-    out: Path,
-    compute: Compute,
-    progress: Callable[[float], None] = lambda share: None,
-    checkpoints: Path | None = None,
-) -> Outcome:
+    stage: Stage, root: Path, out: Path, compute: Compute,
+    progress: Callable[[float], None] = lambda share: None, checkpoints: Path | None = None,
+) -> Outcome:  # fmt: skip
     """Run a stage; returns its facts, and what it used. Checkpoints lie in ``out`` by default."""
     import torch
 
@@ -116,15 +112,19 @@ def measured(
 def faults_of_adapters(title: str, *, own: bool) -> Iterator[None]:
     """One line for whatever an adapter raises: ``title``, kind, words, the adapter's line.
 
-    Unless what runs is an adapter's ``own``, what passed through none of them stays as it is.
+    Refusals and a full disk stay as they are; unless what runs is an adapter's ``own``, so do a
+    BenchError, but of a map that fails when it is applied, and what passed through no adapter.
     """
     try:
         yield
-    except (BenchError, OSError):
+    except BenchError as error:
+        if isinstance(error, FailedError) or (own and not isinstance(error, RefusedError)):
+            raise FailedError(f"{title}: {error}") from error
         raise
     except (Exception, SystemExit) as error:
         files = {str(file.path) for file in registry.method_files().values()}
-        if own or any(file in files for file, _ in passed(error)):
+        theirs = own or any(file in files for file, _ in passed(error))
+        if theirs and getattr(error, "errno", None) not in FULL:
             raise FailedError(f"{title}: {one_line(error, files)}") from error
         raise
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from benchmark.config.checks import LARGEST
 from benchmark.errors import BenchError
 
 MOST_VALUES = 40_000
@@ -23,8 +24,6 @@ DEEPEST = 20
 LONGEST_KEY = 200
 LONGEST_TEXT = 10_000
 _LARGEST_WHOLE = 2**63
-_LARGEST = 1e100
-"""Sums and squares of such numbers are finite."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters but tab and line feed, and lone surrogates."""
 MOST_PACKED = 64 * 1024
@@ -66,7 +65,7 @@ def _check(document: Any, where: str) -> None:
                     f"{where}: {place:.60}: expected a key of at most {LONGEST_KEY} printable "
                     f"characters, got {key!r:.60}"
                 )
-            if type(value) is float and -_LARGEST <= value <= _LARGEST:
+            if type(value) is float and -LARGEST <= value <= LARGEST:
                 continue  # nearly all values; the other tests take thrice as long
             if isinstance(value, dict | list):
                 todo.append((value, f"{place}.{key}".strip("."), depth + 1))
@@ -85,8 +84,8 @@ def _wrong(value: Any) -> str:
     elif isinstance(value, int):
         if not -_LARGEST_WHOLE <= value < _LARGEST_WHOLE:
             return "expected a whole number of at most 64 bits"
-    elif value is not None and not -_LARGEST <= value <= _LARGEST:
-        return f"expected a number within ±{_LARGEST:g}"
+    elif value is not None and not -LARGEST <= value <= LARGEST:
+        return f"expected a number within ±{LARGEST:g}"
     return ""
 
 

@@ -1,6 +1,7 @@
 """Methods that cannot be applied, as the plan knows or as they find at work: others go on."""
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -93,6 +94,37 @@ def test_a_bug_in_one_adapter_keeps_no_other_back(tmp_path, monkeypatch, heard):
     written = sorted((r.method, r.seed) for r in read_records(tmp_path / "o"))
     assert written == [(m, s) for m in ("independent", "procrustes") for s in (0, 1)]
     assert not [t for t in heard.titles if t.startswith("evaluate l2")]
+
+
+def _refuses(*arguments, **named):
+    raise BenchError("it needs more pairs")
+
+
+def _lacks_a_file(*arguments, **named):
+    Path("/nowhere/prior.npy").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("place", "buggy", "told"),
+    [
+        ("fit_vectors", _refuses, r"fit linear \(seed 0\): it needs more pairs; 2 others"),
+        ("fit_vectors", _lacks_a_file, r"fit linear \(seed 0\): FileNotFoundError: .*prior.npy"),
+        ("fit_vectors", lambda *_: None, r"fit linear \(seed 0\): .*NoneType"),
+        # What is stored is whole, and of another size than the vectors that it is applied to.
+        ("fit_vectors", lambda *_: (Affine.of(torch.eye(3)), {}),
+         r"evaluate linear \(seed 0\): .*RuntimeError: .*shapes cannot be multiplied .*; 2 others"),
+    ],
+    ids=["BenchError", "OSError", "nothing", "another size"],
+)  # fmt: skip
+def test_whatever_is_wrong_with_one_adapter_is_its_own(tmp_path, monkeypatch, place, buggy, told):
+    """The line names the method and the stage, and the others have their records."""
+    monkeypatch.setattr(Linear, place, buggy)
+    with pytest.raises(FailedError, match=told):
+        run(
+            ["linear", "procrustes"], "open-class", "toy", settings={"recipe.epochs": 1},
+            store=tmp_path / "s", out=tmp_path / "o", compute=Compute("cpu"),
+        )  # fmt: skip
+    assert sorted(r.method for r in read_records(tmp_path / "o")) == ["independent", "procrustes"]
 
 
 def test_failures_of_all_sweeps_are_counted(tmp_path, monkeypatch):

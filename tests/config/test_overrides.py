@@ -230,6 +230,11 @@ def test_fields_that_need_each_other_are_set_in_any_order(turned):
 # --- refused
 
 
+def test_a_number_that_no_record_can_hold() -> None:
+    with pytest.raises(BenchError, match=r"--set bct.weight: expected .* within ±1e\+100"):
+        request(["bct"], "open-class", "toy", settings={"bct.weight": 1e300})
+
+
 @pytest.mark.parametrize(
     ("key", "words"),
     [
