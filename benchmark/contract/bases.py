@@ -92,13 +92,20 @@ class CompatibleTraining(Method, Generic[State]):
         encoder, head = self.new_model(job)
         with drawing_from(job.trainer.seed, "prepare"):
             state = self.prepare(job)
+        _expect(nn.Module, "prepare", state)
         curve = train_embedding(
             encoder, head, job.data, job.trainer, loss=self.loss, state=state,
             old=job.old.features if job.chain else None,
             on_epoch=lambda epoch: self.refresh(state, job, epoch), spec=job.spec,
         )  # fmt: skip
         update = self.finish(job, encoder, head, state)
+        _expect(Update, "finish", update)
         return dataclasses.replace(update, curves={"model": curve, **update.curves})
+
+
+def _expect(kind: type, what: str, given: object) -> None:
+    if not isinstance(given, kind):
+        raise BenchError(f"{what}: expected {kind.__name__}, got {type(given).__name__}")
 
 
 @dataclass(frozen=True)
@@ -177,11 +184,9 @@ class FeatureTransformation(Method):
 
     def _learned(self, pairs: Pairs, trainer: Trainer) -> Fitted:
         fitted = self.learn(pairs, trainer)
-        if not isinstance(fitted, Fitted):
-            raise BenchError(f"learn: expected Fitted, got {type(fitted).__name__}")
+        _expect(Fitted, "learn", fitted)
         for name, curve in fitted.curves.items():
-            if not isinstance(curve, Curve):
-                raise BenchError(f"curve '{name}': expected Curve, got {type(curve).__name__}")
+            _expect(Curve, f"curve '{name}'", curve)
         return fitted
 
 

@@ -240,6 +240,8 @@ SOURCES = {
     "raises-later": f"{_LEARN}return Fitted(Broken())\n",
     "endless": f"{_LEARN}return Fitted(shifted(0.1).convert, priority=Endless())\n",
     "rows": f"{_LEARN}return Fitted(Few())\n",
+    "state": "    def prepare(self, job):\n        return {}\n",
+    "no-update": "    def finish(self, job, encoder, head, state):\n        return None\n",
     "head-size": (
         "    def finish(self, job, encoder, head, state):\n"
         "        return Update(encoder, Head('softmax', 5, [0, 1, 2]))\n"
@@ -272,7 +274,7 @@ SOURCES = {
 
 _OF_TRAININGS = (
     "more-than-cut", "nan-loss", "head-size", "old-altered-inside", "not-inside", "loss-of-rows",
-    "loss-of-python", "constant-loss", "raises",
+    "loss-of-python", "constant-loss", "raises", "state", "no-update",
 )  # fmt: skip
 
 

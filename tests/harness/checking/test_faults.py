@@ -96,6 +96,8 @@ def test_a_sound_adapter_passes(quick, store):
         ("constant-loss", ("loss: expected one number", "no parameter of the new model")),
         ("raises", ("train planted-raises (seed 0): RuntimeError: mm", "planted_raises.py, line ")),
         ("exits", ("fit planted-exits (seed 0): SystemExit: 0", "planted_exits.py, line ")),
+        ("state", ("prepare: expected Module, got dict",)),
+        ("no-update", ("finish: expected Update, got NoneType",)),
         ("no-map", ("learn: expected Fitted, got NoneType",)),
         ("torch-map", ("expected a Portable module", "got Linear")),
         ("torch-map-inside", ("expected a Portable module", "got Linear")),
