@@ -272,6 +272,15 @@ def test_a_small_upgrade_of_few_queries_is_not_decided_to_be_small():
     assert said.reason.startswith(f"{less}the models differ on 16 of 600; some ")
 
 
+def test_an_upgrade_that_may_be_worthwhile_is_not_decided_to_be_small():
+    """38 of 2,000 win and none lose: surely better, by 1.9 points, and perhaps by 2 or more."""
+    found = of_scores({OLD: few(0, 2000), NEW: few(38, 2000)})
+    assert found.better and found.upgrade.known < 0.02 < found.upgrade.high
+    said = verdict(found)
+    assert said.name == KEEP and not said.decided
+    assert said.reason.startswith("the new model is better by less than 2 points here, but on too")
+
+
 def test_what_embeds_everything_is_not_cheaper_than_that():
     old, new = few(0, 500), few(200, 500)
     short = replace(QUERY_MAP, name="re-embed-short", effort=3)

@@ -5,7 +5,7 @@ The rule, in this order, among strategies that the user can follow:
 1. Where re-embedding is not likely better than keeping the old model (by a one-sided test at 30 %,
    about half a standard error), or by less than is worthwhile (two points), keep the old model, if
    it still runs. That is the safe way, but not decided, where the 95 % interval of the difference
-   holds 0, and a worthwhile upgrade, too. Nor is anything else decided where the interval holds 0:
+   holds a worthwhile upgrade. Nor is anything else decided where the interval holds 0:
    it is likely the better way. Without judgements which model is better is not known: nothing is
    decided, and steps 2 to 4 go by agreement with re-embedding. Nor is it known without queries by
    the old model, while that still runs: nothing is decided.
@@ -129,8 +129,8 @@ class Evidence:
 
     @property
     def decided(self) -> bool:
-        """False where the queries allow no upgrade, and a worthwhile one."""
-        return self.upgrade is None or self.better or self.upgrade.is_below(self.least)
+        """False where the queries allow a worthwhile upgrade."""
+        return self.upgrade is None or self.upgrade.is_below(self.least)
 
     @property
     def what(self) -> str:
