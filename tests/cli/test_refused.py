@@ -105,20 +105,20 @@ def _lacks_a_file(*arguments, **named):
 
 
 @pytest.mark.parametrize(
-    ("place", "buggy", "told"),
+    ("buggy", "told"),
     [
-        ("fit_vectors", _refuses, r"fit linear \(seed 0\): it needs more pairs; 2 others"),
-        ("fit_vectors", _lacks_a_file, r"fit linear \(seed 0\): FileNotFoundError: .*prior.npy"),
-        ("fit_vectors", lambda *_: None, r"fit linear \(seed 0\): .*NoneType"),
+        (_refuses, r"fit linear \(seed 0\): it needs more pairs; 2 others"),
+        (_lacks_a_file, r"fit linear \(seed 0\): FileNotFoundError: .*prior.npy"),
+        (lambda *_: None, r"fit linear \(seed 0\): .*NoneType"),
         # What is stored is whole, and of another size than the vectors that it is applied to.
-        ("fit_vectors", lambda *_: (Affine.of(torch.eye(3)), {}),
+        (lambda *_: (Affine.of(torch.eye(3)), {}),
          r"evaluate linear \(seed 0\): .*RuntimeError: .*shapes cannot be multiplied .*; 2 others"),
     ],
     ids=["BenchError", "OSError", "nothing", "another size"],
 )  # fmt: skip
-def test_whatever_is_wrong_with_one_adapter_is_its_own(tmp_path, monkeypatch, place, buggy, told):
+def test_whatever_is_wrong_with_one_adapter_is_its_own(tmp_path, monkeypatch, buggy, told):
     """The line names the method and the stage, and the others have their records."""
-    monkeypatch.setattr(Linear, place, buggy)
+    monkeypatch.setattr(Linear, "fit_vectors", buggy)
     with pytest.raises(FailedError, match=told):
         run(
             ["linear", "procrustes"], "open-class", "toy", settings={"recipe.epochs": 1},

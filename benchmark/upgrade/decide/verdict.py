@@ -292,8 +292,11 @@ def _why_not(evidence: Evidence) -> str:
     upgrade, least = evidence.upgrade, f"{100 * evidence.least:g} points"
     if upgrade is None or (evidence.likely and upgrade.known < evidence.least):
         less = f"the new model is better by less than {least}"
-        told = upgrade is None or evidence.decided
-        return less if told else f"{less} here, but on too few queries: {_too_few(evidence)}"
+        return (
+            less
+            if evidence.decided
+            else f"{less} here, but on too few queries: {_too_few(evidence)}"
+        )
     if upgrade.is_below(0.0):
         return "the new model is worse here"
     if evidence.decided:
